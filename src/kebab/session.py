@@ -83,7 +83,7 @@ class Session:
         return likeness_by(self.models)
 
     def bundled_model_faults(self) -> tuple[ModelError | None, Sequence[Path]]:
-        """What is wrong with the installed weights, and the damaged models in the cache."""
+        """The fault of the installed weights, if any, and the damaged models in the cache."""
         from kebab.embedding.bundled import weights_fault
         from kebab.embedding.model_files import ModelCache
 
@@ -99,7 +99,7 @@ class Session:
 
 
 def open_store(settings: Settings, *, paths_on_disk: bool = True) -> Store:
-    """The store that the settings name. Nothing is opened before somebody reads or writes."""
+    """The store that the settings name. It is opened by the first reading or writing."""
     if settings.store.url:
         from kebab.config.cluster_address import cluster_address
         from kebab.store.qdrant.store import QdrantStore

@@ -36,7 +36,7 @@ def language_of(text: str) -> str:
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Whether most letters are Latin, whatever language the text counts as."""
+    """Whether most letters are Latin, in any language."""
     sample = text[:_SAMPLE]
     foreign = "".join(_FOREIGN.findall(sample))
     plain = len(_ASCII_LETTER.findall(sample))

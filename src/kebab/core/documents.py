@@ -51,7 +51,7 @@ class ParsedDocument:
     encoding: str = "utf-8"
     paged: bool = False
     page_labels: tuple[str | None, ...] = ()
-    """What is printed on each page, where that is known."""
+    """The printed number of each page, where it is known."""
     chapters: tuple[int, ...] = ()
     """Where the chapters of a book begin in `text`, or what else no passage may reach into from before it."""
     code_lang: str | None = None
@@ -63,8 +63,8 @@ _MOST_NAMES = 200
 
 
 def bounded(document: ParsedDocument) -> ParsedDocument:
-    """With names of a length that names have. Title and headings stand on every passage below them: a pasted log that a
-    line of dashes makes a heading would be stored once per passage. The text itself stays as it is, and can be found.
+    """The document with names cut to a sensible length. Title and headings are stored with every passage below them,
+    and a line of dashes can turn a pasted log into a heading. The text itself is unchanged.
     """
     names = (document.title, *document.tags, *document.aliases)
     too_many = len(document.tags) > _MOST_NAMES or len(document.aliases) > _MOST_NAMES

@@ -1,4 +1,4 @@
-"""What is expected of a store about libraries: reading, writing, and taking a whole one out."""
+"""The ports of a store for libraries: reading them, writing them, and exporting a whole one."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class LibraryWriter(Protocol):
     """
 
     def describe(self, library: Library) -> None:
-        """Adds a library, or changes what is said of it; its versions stay."""
+        """Adds a library or changes its metadata; its versions stay."""
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
         """Goes on with what was begun."""
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever
-        was written and then not said to belong to it, because the run was killed in between.
+        """Removes files of an earlier attempt that are no longer part of the version or must be read again, and
+        documents that a killed run wrote without linking them.
         """
 
     def known(self, library_id: str, fingerprints: Iterable[str]) -> Mapping[tuple[str, str], Key]:
@@ -65,10 +65,10 @@ class LibraryWriter(Protocol):
         """Puts it in the place of the version that is searched; how many snippets it has. `indexed_at`: if not now."""
 
     def fail(self, library_id: str, tag: str | None, reason: str) -> None:
-        """What was begun stays, to go on from; what is searched stays too."""
+        """The unfinished version stays, to go on from; the searched version stays too."""
 
     def forget_attempt(self, library_id: str, tag: str | None) -> None:
-        """What was begun and failed is not wanted after all; what is searched stays."""
+        """Removes an unfinished version; the searched version stays."""
 
     def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None:
         """A version, or the whole library."""

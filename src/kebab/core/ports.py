@@ -1,4 +1,4 @@
-"""What the parts expect of each other. Everything above a port works with any implementation of it; those of a store:
+"""The ports between the rooms. Code above a port works with any implementation of it. The ports of a store are in
 `store_ports`.
 """
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 Key = int | str
-"""What a store calls something of its own. Only the store that made it can read it; everybody else hands it back as it
-is.
-"""
+"""A store's own name for a row. Only the store that made it can read it."""
 
 
 class Tokenizer(Protocol):
@@ -159,7 +157,7 @@ class VectorCoverage(NamedTuple):
     """What part of a corpus has vectors of the models in use."""
 
     chunks: int | None
-    """None when all of them have one; then nobody counts."""
+    """None if all of them have one; then they are not counted."""
     embedded: int | None
     index_version: str
     other_models: tuple[str, ...]
@@ -240,7 +238,7 @@ class EmbeddingModels(Protocol):
 
 
 class Message(NamedTuple):
-    """What a chat model is told."""
+    """A message to a chat model."""
 
     role: str
     """system or user"""
@@ -258,7 +256,7 @@ class Written(NamedTuple):
 
 
 class ChatModel(Protocol):
-    """Writes answers. Told the same again, it is asked for the same words."""
+    """Writes answers. The same messages ask for the same words."""
 
     name: str
 
@@ -347,7 +345,7 @@ class IndexedDocument(NamedTuple):
 
 
 class StoredDocument(NamedTuple):
-    """A document as a store remembers it, without what is in it."""
+    """A document as a store remembers it, without its text."""
 
     key: Key
     doc_id: str
@@ -357,7 +355,7 @@ class StoredDocument(NamedTuple):
 class TreeFile(NamedTuple):
     path: str
     key: str
-    """The same for the same bytes: whoever knows it need not read the file."""
+    """The same for the same bytes, so a file with a known key need not be read."""
     size: int
 
 
@@ -375,6 +373,6 @@ class FileTree(Protocol):
 
 
 class Progress(Protocol):
-    """Told what an ingest is doing; must be quick."""
+    """Called with each step of an ingest; must be quick."""
 
     def __call__(self, event: str, **details: Any) -> None: ...

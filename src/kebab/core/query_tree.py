@@ -141,7 +141,7 @@ def insists(tree: QueryTree) -> bool:
 
 
 def words_of(tree: QueryTree) -> list[str]:
-    """What is wanted, without syntax."""
+    """The words that are wanted, without syntax."""
     if isinstance(tree, And | Or):
         return [*words_of(tree.left), *words_of(tree.right)]
     if isinstance(tree, Not):

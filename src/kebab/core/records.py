@@ -1,4 +1,4 @@
-"""What the store tells about what it holds, for listing, inspecting and fetching."""
+"""Records of a store's content, for listing, inspecting and fetching."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ChunkRecord(NamedTuple):
 
 
 class ContextNote(NamedTuple):
-    """What somebody said about a source, or a folder or file in it."""
+    """A user's note on a source, or on a folder or file in it."""
 
     folder: str
     """Empty for the whole source."""
@@ -92,10 +92,10 @@ class StoreStats(NamedTuple):
 
     path: str
     bytes: int | None
-    """None where nobody tells."""
+    """None where it is unknown."""
     schema: int
     sqlite: str
-    """The version of what stores it, whatever that is."""
+    """The version of SQLite, or of the server."""
     sources: int
     documents: int
     chunks: int
@@ -119,7 +119,7 @@ class SpaceCount(NamedTuple):
 
 
 class ContentCounts(NamedTuple):
-    """What there is, counted one by one. Of libraries only what is searched; what is in the making does not count."""
+    """Exact counts of the content. Of libraries, only versions that are searched count."""
 
     documents: int
     chunks: int
@@ -130,7 +130,7 @@ class ContentCounts(NamedTuple):
 
 
 NOT_CHECKED = "NOT checked"
-"""What the message of a check begins with that could not be made."""
+"""The message of a check that could not be made begins with this."""
 
 
 class Check(NamedTuple):
@@ -140,7 +140,7 @@ class Check(NamedTuple):
     ok: bool
     message: str
     hint: str | None = None
-    """What to do; when all is well, what is still to be done."""
+    """What to do next."""
 
     @classmethod
     def judged(cls, name: str, ok: bool, message: str, hint: str) -> Check:

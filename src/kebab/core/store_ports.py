@@ -1,7 +1,7 @@
-"""What everything above the store expects of one, whichever it is; of libraries: `library_ports`.
+"""The ports of a store; those for libraries are in `library_ports`.
 
-A `Store` gives a `Reading` or, to one writer at a time, a `Writing`; those give the parts that do the work. Whatever
-goes wrong in any of them is a KebabError: no exception of a driver or a client passes.
+A `Store` gives a `Reading` or, to one writer at a time, a `Writing`; those give the parts that do the work. They
+raise only KebabErrors: no exception of a driver or a client passes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Store(Protocol):
 
     @property
     def address(self) -> str:
-        """What leads here when it is given as --db; nothing secret is in it."""
+        """The value of --db for this store, without secrets."""
 
     @property
     def file(self) -> Path | None:
@@ -73,17 +73,17 @@ class Store(Protocol):
 
     def exists(self) -> bool: ...
     def reading(self, *, whole: bool = False) -> AbstractContextManager[Reading | None]:
-        """One state of what is stored, for the calling thread; None where nothing has been stored and nobody has named
-        the place: an empty corpus, not an error. `whole`: nothing that was written may be missing, however long it
-        takes to ask the servers that know.
+        """One state of the store, for the calling thread; None if nothing has been stored in a place that was not named
+        explicitly: an empty corpus, not an error. `whole`: everything written must be visible, however long it takes
+        to ask the servers that have it.
         """
 
     def writing(
         self, purpose: str, *, existing: bool = False, mending: bool = False
     ) -> AbstractContextManager[Writing]:
-        """One writer at a time, in whatever process or on whatever machine; a second one waits, and then it is Locked
-        with the purpose of the first. `existing`: NotFound where there is nothing yet. `mending`: parts that are lost
-        are made anew, where a store has such; for anybody else that is Corrupt.
+        """One writer at a time, over all processes and machines; a second one waits, and then gets Locked with the
+        purpose of the first. `existing`: NotFound where nothing is stored yet. `mending`: lost parts that can be
+        rebuilt are rebuilt; without it they are Corrupt.
         """
 
     def close(self) -> None:
@@ -101,17 +101,13 @@ class Store(Protocol):
         """In bytes, as far as it can be told; otherwise 0."""
 
     def health(self) -> list[Check]:
-        """What is so and what is wrong. Never raises for a store that is damaged or out of reach: that is what it
-        tells.
-        """
+        """Facts and faults of the store. Never raises: a damaged or unreachable store is a fault."""
 
     def wholeness(self) -> list[Check]:
-        """Whether all that is stored fits together, to the last chunk: each line names what does not, and what puts it
-        in order. As `health`, it never raises.
-        """
+        """A full check of the integrity of the store: each line names a fault, and how to repair it. Never raises."""
 
     def own_files(self) -> set[Path]:
-        """What of it lies on this machine: never to be ingested."""
+        """Its files on this machine, which are never ingested."""
 
 
 class Reading(Protocol):
@@ -121,18 +117,16 @@ class Reading(Protocol):
     def catalog(self) -> Catalog: ...
     @property
     def is_immutable(self) -> bool:
-        """Whether it is read as it stands, because it cannot be written to."""
+        """Whether it is read without locks, because it cannot be written to."""
 
     def index_version(self) -> str:
-        """Of the text index as it was built, whatever the settings say now; before anything is indexed, as it would be
-        built.
-        """
+        """Of the text index as it was built, not as the settings are now; of an empty index as it would be built."""
 
     def korean_analysis(self) -> str | None:
         """That the text index was built with; None before anything is indexed."""
 
     def lexical_index(self, weights: ColumnWeights) -> LexicalIndex:
-        """Asks in terms of the analysis it was built with, whatever the settings say now."""
+        """Queries use the analysis that the index was built with, not that of the settings."""
 
     def vectors(self) -> VectorStore: ...
     def vector_coverage(self, models: EmbeddingModels) -> VectorCoverage: ...
@@ -144,13 +138,13 @@ class Reading(Protocol):
     def library_reader(self, library_id: str) -> LibraryReader: ...
     def content(self) -> ContentReader: ...
     def migrating_from(self) -> str | None:
-        """The place that all of this is being carried over from, when that is not finished."""
+        """The origin of an incomplete migration into this store."""
 
     def stats(self) -> StoreStats: ...
 
 
 class Writing(Protocol):
-    """What the one writer may do, while nobody else can."""
+    """The operations of the one writer."""
 
     def documents(self, *, for_libraries: bool = False) -> DocumentStore:
         """`for_libraries`: where search of one's own documents does not look."""
@@ -159,7 +153,7 @@ class Writing(Protocol):
     def notes(self) -> NoteStore: ...
     def vectors(self) -> VectorWriter: ...
     def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
-        """Vectors of these models will be made: what it takes to hold them is had for less before there are chunks."""
+        """Announces vectors of these models: creating the vector columns is cheaper before any chunk exists."""
 
     def settle_analysis(self, built_with: str | None = None) -> int:
         """Analyses all chunks again where the text index was built with another Korean analysis than the settings say;
@@ -172,17 +166,17 @@ class Writing(Protocol):
 
     def optimize(self) -> None: ...
     def migrating_from(self) -> str | None:
-        """As `Reading` tells it."""
+        """As in `Reading`."""
 
     def remember_migration(self, origin: str | None) -> None:
-        """That all of this is being carried over from there; None when it is done."""
+        """Records an incomplete migration from this origin; None when it is complete."""
 
 
 # --- documents
 
 
 class DocumentStore(Protocol):
-    """Writing documents. Every call is seen whole or not at all; one that was interrupted may be made again."""
+    """Writing documents. Every call is atomic, and may be repeated after an interruption."""
 
     def sources(self) -> Sequence[Source]:
         """Without those of libraries, by name."""
@@ -194,20 +188,20 @@ class DocumentStore(Protocol):
         """With its documents and the notes on it."""
 
     def absorb_source(self, lone: str, folder: str, path: str) -> None:
-        """The one file of a source now comes with its folder, under this path; what was said about it moves along."""
+        """Moves the one file of the source `lone` into the source of its folder, with its notes."""
 
     def source_ingested(self, name: str, repository: Repository | None, at: str | None = None) -> None:
-        """All of it has been looked at: just now, or then."""
+        """Records that the whole source was scanned, now or `at` a time."""
 
     def has_chunks(self) -> bool:
-        """Whose ever they are."""
+        """Of users' documents or of libraries."""
 
     def known_files(self, source: str) -> Mapping[str, FileState]:
         """By path."""
 
     def write(self, *documents: IndexedDocument) -> int:
-        """In place of what was there under their ids; how many chunks were written or changed. A chunk that stays the
-        same keeps its vectors.
+        """Replaces the documents with these ids; how many chunks were written or changed. An unchanged chunk keeps its
+        vectors.
         """
 
     def touch(self, source: str, path: str, state: FileState, date: str) -> None:
@@ -219,7 +213,7 @@ class DocumentStore(Protocol):
 
 
 class NoteStore(Protocol):
-    """Writing notes. A note and the terms it gives to all passages below it are seen together."""
+    """Writing notes. A note and its terms on all passages below it become visible together."""
 
     def source_names(self) -> Sequence[str]: ...
     def notes(self, source: str) -> Sequence[ContextNote]:
@@ -227,13 +221,13 @@ class NoteStore(Protocol):
 
     def document_paths(self, source: str) -> Sequence[str]: ...
     def put(self, source: str, note: ContextNote) -> int:
-        """In place of the one that was there; how many chunks have other terms because of it."""
+        """Replaces the note of this folder; how many chunks have other terms because of it."""
 
     def remove(self, source: str, note: ContextNote) -> int: ...
 
 
 class Catalog(Protocol):
-    """Reading what is stored, by id, by the beginning of an id, by path."""
+    """Documents, chunks and their metadata."""
 
     @property
     def paths_on_disk(self) -> bool:
@@ -244,7 +238,7 @@ class Catalog(Protocol):
 
     def count_documents(self, filters: SearchFilters) -> int: ...
     def all_documents(self) -> Iterator[DocumentRecord]:
-        """Without those of libraries, one at a time: the caller may take as long as it likes."""
+        """Without those of libraries, one at a time; the caller may take its time."""
 
     def sources(self) -> list[SourceRecord]: ...
     def tags(self) -> list[TagRecord]:
@@ -275,7 +269,7 @@ class Catalog(Protocol):
 
 
 class ContentReader(Protocol):
-    """All that was written, as it was written: to be carried to another store."""
+    """The whole content, to be copied to another store."""
 
     def stored(self, source: str) -> Mapping[str, StoredDocument]:
         """The documents of one's own source, by path."""
@@ -287,10 +281,10 @@ class ContentReader(Protocol):
         """Of all models that have made vectors, in the order in which they came."""
 
     def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> Mapping[str, ChunkVector]:
-        """Of those of these chunks that have one."""
+        """Of these chunks, as far as they have one."""
 
     def complete_vectors(self) -> str | None:
-        """What `settle` remembered: the models for which nothing is missing. To be handed on as it is."""
+        """The models for which `settle` found nothing missing, to be copied unchanged."""
 
     def counts(self) -> ContentCounts: ...
 
@@ -315,7 +309,7 @@ class LexicalIndex(Protocol):
     def search(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> LexicalMatches: ...
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
     def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
-        """Known words that so many slips lead to, the nearest first and one for each stem; some may be in no chunk any
+        """Known words within this many edits, the nearest first and one for each stem; some may be in no chunk any
         more.
         """
 
@@ -323,22 +317,22 @@ class LexicalIndex(Protocol):
         """How many chunks there are."""
 
     def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
-        """What a query looks for, without looking for it."""
+        """The terms of a query, without a search."""
 
 
 class KnownWords(Protocol):
-    """The words that occur, unstemmed and folded: what a query needs to know before it can be asked."""
+    """The words of the corpus, unstemmed and folded, which a query is rendered with."""
 
     def known(self, words: Collection[str]) -> set[str]:
         """Which of these occur."""
 
     def expand(self, prefix: str) -> Sequence[str]:
-        """Those that begin so, one for each stem, the shortest first."""
+        """Words with this prefix, one for each stem, the shortest first."""
 
 
 class ChunkReader(Protocol):
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
-        """What is there of these chunks."""
+        """Those of these chunks that exist."""
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> Mapping[str, Neighbours]:
         """Up to `count` chunks before and after each of these in its document."""
@@ -355,7 +349,7 @@ class VectorOptions(TypedDict):
 
 
 class VectorStore(Protocol):
-    """Compares a vector with all that are stored of its space."""
+    """Compares a vector with all stored vectors of its space."""
 
     def holds(self, embedder: Embedder) -> bool:
         """Whether there are vectors of this model; the model itself is not needed for the answer."""
@@ -372,7 +366,7 @@ class VectorWriter(Protocol):
         """
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks that have none in this space."""
+        """Chunks without a vector in this space."""
 
     def chunks(self, keys: Sequence[Key]) -> Sequence[PendingChunk]:
         """Those of these chunks that still exist, as they are now."""
@@ -383,20 +377,22 @@ class VectorWriter(Protocol):
         """Whether any chunk belongs to this space first."""
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> Collection[Key]:
-        """Gives chunks (with the hash of their text) the vectors that are there already; which chunks that were."""
+        """Gives chunks (with the hash of their text) the vectors that are stored already; returns the chunks that got
+        one.
+        """
 
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
-        """A chunk that has vanished meanwhile needs none, and a text that has one already keeps it."""
+        """Ignores chunks that were removed meanwhile, and texts that have a vector already."""
 
     def prepare(self, spaces: Sequence[VectorSpace]) -> None:
-        """Makes room for vectors of these models, before there are any."""
+        """Creates empty spaces for vectors of these models."""
 
     def remember_complete(self, models: str | None) -> None:
-        """What `ContentReader.complete_vectors` said in the store that all vectors were carried over from."""
+        """Records `ContentReader.complete_vectors` of the store that all vectors were copied from."""
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
-        """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet.
-        What is no vector of length 1 is left out.
+        """Stores vectors (hash of the text, float16) from elsewhere for texts to come; how many of them are new.
+        Vectors of another length than 1 are left out.
         """
 
     def clear(self, embedders: Sequence[Embedder]) -> None:

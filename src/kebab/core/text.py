@@ -35,7 +35,7 @@ _CJK_BEGINNINGS = bytes((0xE1, *range(0xE3, 0xEE), 0xEF))
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """The text and the name of its encoding, or ParseError when these bytes are not text we can be sure of."""
+    """The text and the name of its encoding; ParseError if the bytes are not certainly text."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             try:
@@ -108,9 +108,7 @@ def json_values(text: str | bytes) -> Any:
 
 
 def one_line(text: str) -> str:
-    """With single spaces, and without whatever starts a line or steers a terminal: names and sentences stand in lists
-    and headings.
-    """
+    """With single spaces, and without line breaks and control characters: names are shown in lists and headings."""
     printable = (
         text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
     )
@@ -152,7 +150,7 @@ class LineTable:
 
 
 def estimate_tokens(text: str, *, code: bool = False) -> int:
-    """About how many tokens an embedding model would make of this; rather too many than too few.
+    """About how many tokens an embedding model makes of this; rather too many than too few.
 
     A CJK character counts one, any other character beyond ASCII half of its bytes; ASCII is taken at 3.3 characters a
     token, code at 2.5.

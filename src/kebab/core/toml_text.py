@@ -1,4 +1,4 @@
-"""TOML that somebody else wrote, as values."""
+"""TOML from unknown authors, as values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 _MOST_STEPS = 2_000_000
 _STEPS_PER_HEADER_PART = 20
 _MOST_PARTS = 20
-"""What keys with so many parts cost does not matter, however many there are."""
+"""Keys with fewer parts cost little, however many there are."""
 
 
 def read_toml(source: str) -> dict[str, Any]:

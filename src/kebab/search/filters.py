@@ -37,7 +37,7 @@ def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchReq
 
 
 def _checked_formats(request: SearchRequest, here: Sequence[str]) -> tuple[SearchRequest, list[Notice]]:
-    """What is no format at all is a slip; one that merely is not here, an answer."""
+    """An unknown format is an error; a known one that no document has gets a notice."""
     from kebab.parsing.file_types import format_named
     from kebab.parsing.registry import is_known_format
 

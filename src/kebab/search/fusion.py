@@ -12,10 +12,10 @@ class FusionPolicy(NamedTuple):
     """How hits of both sides are put in order.
 
     `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and
-    mixed. Weak hits of one side are those of which the other side knows more; they have weights of their own. So have,
-    beside weak hits of the vector side, its hits in another language, and lexical hits with all the words: whoever
-    types a word that is there wants to see it, whatever else is close in another language. With all weights 1 this is
-    the plain formula.
+    mixed. Hits that the other side judges better are weak, and have weights of their own. If the vector side has weak
+    hits, its hits in another language have a weight too, and so have lexical hits with all the words: a passage with
+    the typed words must not come after passages that are only close in another language. With all weights 1 this is the
+    plain formula.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"

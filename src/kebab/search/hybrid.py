@@ -1,4 +1,4 @@
-"""The hybrid retriever: lexical and vector search behind one door. Only this module knows how two lists become one."""
+"""The hybrid retriever: lexical and vector search, fused into one list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kebab.search.listing import FIRST_DEPTH, Listing
 from kebab.search.snippets import SnippetMaker
 
 _NEAREST = 3
-"""How many are shown of what is too far away to mean anything, when there is nothing else."""
+"""How many passages below the floor are shown when nothing else is found."""
 
 
 def policy_of(settings: SearchSettings) -> FusionPolicy:
@@ -33,7 +33,7 @@ def policy_of(settings: SearchSettings) -> FusionPolicy:
 
 @runtime_checkable
 class _RankingRetriever(Protocol):
-    """A retriever that can list passages before it reads them, as those of this package do."""
+    """A retriever that ranks passages before it reads them, as those of this package do."""
 
     snippets: SnippetMaker
 

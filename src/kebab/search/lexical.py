@@ -19,7 +19,7 @@ _LEAST_SCORE = 1e-12
 
 
 def normalised(bm25: float) -> float:
-    """FTS5's bm25 (negative, unbounded) as a score in (0, 1]; it keeps the order and promises nothing more."""
+    """FTS5's bm25 (negative, unbounded) as a score in (0, 1] that keeps the order."""
     return max(_LEAST_SCORE, -bm25 / (1 + abs(bm25)))
 
 
@@ -30,7 +30,7 @@ class _Found(NamedTuple):
     match: str
     """all, any or raw"""
     all_words: frozenset[str] = frozenset()
-    """The chunks that are known to have all the words."""
+    """Chunks with all the words."""
     none_has_all: bool = False
 
     @property
@@ -69,8 +69,8 @@ class LexicalRetriever(Listing):
     def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
         """The best passages by their words, as many as `depth`.
 
-        For a hybrid query it says which of them have all the words, and adds passages with all words that a list of
-        any word does not reach.
+        For a hybrid query, passages with all the words are marked, and added where the list of any word ends before
+        them.
         """
         tree = parse(query.text)
         found = self._find(tree, query, depth)
@@ -78,7 +78,7 @@ class LexicalRetriever(Listing):
         notices = [Says.LONG_QUERY.notice()] if matches.shortened else []
         if query.match == "auto" and found.none_has_all and matches.matches and not query.offset:
             notices.insert(0, Says.SOME_WORDS.notice())
-        # Code seldom says what it does in the words of a question: a few of them that it happens to have tell little.
+        # Code seldom uses the words of a question, so having a few of them means little.
         ranked = [
             Ranked(
                 match.chunk_id,
@@ -93,7 +93,7 @@ class LexicalRetriever(Listing):
         return Ranking(ranked, matches.more, found.match, tuple(notices), matches.terms, explanation)
 
     def suggestions(self, query: SearchQuery) -> list[str]:
-        """What to ask instead of a query that finds nothing; nothing when no word of it is unknown."""
+        """Queries to ask instead of one that finds nothing; none if all its words are known."""
         from kebab.search.suggestions import suggestions
 
         probe = query._replace(mode="lexical", k=1, offset=0, without_snippets=True, explain=False)

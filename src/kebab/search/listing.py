@@ -1,4 +1,4 @@
-"""From ranked passages to the hits that are shown: look deep enough, read, fold copies, keep some of each document, cut."""
+"""From ranked passages to hits: look deep enough, read, fold copies, cut to `per_doc` and the page, make snippets."""
 
 from __future__ import annotations
 

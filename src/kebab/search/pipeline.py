@@ -1,4 +1,4 @@
-"""Search, step by step: check the request, ask a retriever, cut to scores and budget, say what the user must know."""
+"""Search, step by step: check the request, ask a retriever, cut to scores and budget, add notices."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def search(session: Session, request: SearchRequest, *, without_snippets: bool =
 def search_in(
     reading: Reading, session: Session, request: SearchRequest, *, without_snippets: bool = False
 ) -> SearchResponse:
-    """The same in one state of the store, within the time limit that the caller has set."""
+    """The hits in one reading of the store, within the time limit of the caller."""
     started = time.perf_counter()
     settings = session.settings.search
     request, notices = checked(session, request, reading)
@@ -74,7 +74,7 @@ def search_in(
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
     by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-    below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
+    below_minimum = len(kept) < len(hits) and by_score  # then all further hits are below it too
     more = truncated or (hits.more and not below_minimum)
     cursor = _cursor(query, request.match or settings.match, hits, version, query.offset + taken)
     if request.library is not None and not without_snippets:
@@ -117,7 +117,7 @@ def _no_hits(request: SearchRequest, index_version: str, notices: Sequence[Notic
 
 
 def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple[SearchRequest, list[Notice]]:
-    """The request with its filters checked, and what must be said of every answer that comes from this database."""
+    """The request with its filters checked, and the notices that hold for every search of this store."""
     is_stale = reading.index_version() != session.store.index_version()
     notices = [Says.STALE_INDEX.notice()] if is_stale else []
     notices += [Says.READ_ONLY.notice()] if reading.is_immutable else []
@@ -129,7 +129,7 @@ def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple
     return request, notices
 
 
-# --- what answers
+# --- retrievers
 
 
 class Retrievers(NamedTuple):
@@ -293,7 +293,7 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
     return resumed
 
 
-# --- cursors: where a list was left, bound to the list it belongs to
+# --- cursors: a place in one list
 
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
@@ -303,7 +303,7 @@ def _fingerprint(query: SearchQuery, index_version: str) -> str:
 
 
 def _cursor(query: SearchQuery, asked: str, hits: HitList, index_version: str, offset: int) -> str:
-    """The match class goes along: the next page must come from the same list."""
+    """With the match class: the next page must come from the same list."""
     return f"{_fingerprint(query, index_version)}.{asked}.{hits.match}.{offset}"
 
 
@@ -322,7 +322,7 @@ def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery
     return query._replace(offset=start, match=pinned, keep_stop_words=asked == "all")
 
 
-# --- cutting, and what to say about it
+# --- cutting, and notices
 
 
 def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) -> list[SearchHit]:
@@ -341,7 +341,7 @@ def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) 
 def _with_reasons(
     query: SearchQuery, hits: HitList, reading: Reading, retrievers: Retrievers, notices: list[Notice]
 ) -> list[Notice]:
-    """Why a first page has found nothing, or nothing with the words: their spelling, or the filters."""
+    """The notices, with the reason why a first page finds nothing or no words: their spelling, or the filters."""
     if query.offset:
         return notices
     no_words = not hits or Says.FAR_AWAY.is_in(hits.notices) or Says.SIMILAR_ONLY.is_in(hits.notices)
@@ -350,13 +350,13 @@ def _with_reasons(
         notices += [_did_you_mean(suggestions)] if suggestions else []
     unmatched = [] if hits else about_filters(query.filters, reading, notices)
     if unmatched or (not hits and any(notice.code in UNKNOWN_VALUES for notice in notices)):
-        # Which scripts were compared is beside the point then.
+        # The filters are the reason, so the note on scripts would mislead.
         return [*(notice for notice in notices if notice.code != Says.OTHER_SCRIPTS.code), *unmatched]
     return notices
 
 
 def about_filters(filters: SearchFilters, reading: Reading, notices: Sequence[Notice]) -> list[Notice]:
-    """Whether nothing was found because of the filters, as far as that has not been said."""
+    """Notices about filters that no document passes, without those that were given already."""
     if not filters:
         return []
     said = {notice.code for notice in notices} & UNKNOWN_VALUES
@@ -371,7 +371,7 @@ def _did_you_mean(suggestions: Sequence[str]) -> Notice:
 
 
 def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchHit]:
-    """Whole hits up to the budget, and always the first one: an answer too long is better than none."""
+    """Whole hits up to the budget, but at least the first one."""
     if max_tokens is None:
         return hits
     used = 0
@@ -398,7 +398,7 @@ def with_neighbours(hits: list[SearchHit], request: SearchRequest, reading: Read
 
 
 def _cited_within(hit: SearchHit, library: str) -> SearchHit:
-    """Cited by the library's name: a path alone may be one of one's own notes, or of another version."""
+    """The hit, cited with the name of its library: the path alone may also be in a note or another version."""
 
     def within(citation: Citation) -> Citation:
         return citation._replace(path=f"{library}:{citation.path}")
@@ -413,7 +413,7 @@ def _cited_within(hit: SearchHit, library: str) -> SearchHit:
 
 
 def add_freshness(response: SearchResponse, session: Session, reading: Reading) -> None:
-    """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
+    """Marks hits whose files have changed and counts the files that wait for an ingest, as the settings say."""
     settings = session.settings
     if settings.search.freshness == "off":
         return
@@ -434,5 +434,5 @@ def _explanation(
         "removed_by_min_score": below,
         "removed_by_threshold": len(hits) - len(kept) - below,
         "removed_by_max_tokens": len(kept) - len(packed),
-        **(hits.explanation or {}),  # a hybrid list has removed what is below by itself
+        **(hits.explanation or {}),  # a hybrid list counts what it removed itself
     }

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from kebab.session import Session
 
 _ABOUT_QUERIES = ("cursor", "match", "fusion", "sort", "threshold", "explain", "type_ahead", "duplicates")
-"""Options of search that say how a typed query is read, mixed or paged."""
+"""Options of search that are only for typed queries."""
 _SHOWN_WORDS = 5
 MOST_WORDS = 20
-"""With more of them, what is found is no more alike."""
+"""More words do not find better passages."""
 _MOST_WEIGHED = 200
-"""Each one is counted in the whole corpus; of a long document only its most frequent words are."""
+"""The most frequent words of a long document; each is counted in the whole corpus."""
 
 
 def similar(session: Session, request: SearchRequest, *, other_docs: bool = False) -> SearchResponse:
@@ -110,7 +110,7 @@ def _query(passage: Passage, request: SearchRequest, k: int, other_docs: bool) -
 def _answer(
     passage: Passage, request: SearchRequest, query: SearchQuery, retrievers: Retrievers, notices: list[Notice]
 ) -> tuple[Mode, HitList]:
-    """By vectors, and when that cannot be by words, saying why."""
+    """Similar passages by vectors, or by words with the reason."""
     why_not: ModelError | None = None
     if request.mode != "lexical":
         try:
@@ -141,11 +141,11 @@ def _near(passage: Passage, query: SearchQuery, retrievers: Retrievers) -> HitLi
 
 
 def _page(ask: Callable[[SearchQuery], HitList], passage: Passage, query: SearchQuery) -> HitList:
-    """The wanted part of the list without the passage itself, ranked without it too."""
+    """The wanted part of the list, without the passage itself and ranked without it."""
     own = set() if query.filters.exclude_docs else {chunk.chunk_id for chunk in passage.chunks}
     wanted = query.offset + query.k
     depth = wanted + len(own)
-    while True:  # how deep one must look depends on how often one document repeats itself
+    while True:  # the depth depends on how many hits one document has
         hits = ask(query._replace(k=depth, offset=0, per_doc=None))
         others: list[SearchHit] = []
         of_document: dict[str, int] = {}
@@ -189,7 +189,9 @@ def _nothing(method: Mode, hits: HitList, request: SearchRequest, other_docs: bo
 
 
 def key_terms(text: str, index: LexicalIndex) -> list[str]:
-    """The most telling first. A word that no other passage has finds nothing, and is left out."""
+    """The words of a text that say what it is about, the best first: frequent in it, rare elsewhere. Words that only
+    one passage has are left out, because they find nothing else.
+    """
     frequencies = _frequencies(nfc(text), index.tokenizer)
     total = index.size()
     weighed = []

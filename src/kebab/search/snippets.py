@@ -23,7 +23,7 @@ class Snippet(NamedTuple):
     highlights: tuple[tuple[int, int], ...]
 
     def marked(self, before: str = "<b>", after: str = "</b>") -> str:
-        """The text with its highlights between two marks; the caller has to escape what needs escaping."""
+        """The text with its highlights between two marks; the caller escapes the rest."""
         parts, last = [], 0
         for start, end in self.highlights:
             parts += [self.text[last:start], before, self.text[start:end], after]
@@ -40,7 +40,7 @@ class SnippetLimits(NamedTuple):
 
 
 class SnippetMaker(NamedTuple):
-    """Makes the snippets of all hits, whatever found them."""
+    """Makes the snippets of all retrievers."""
 
     tokenizer: Tokenizer
     limits: SnippetLimits = SnippetLimits()
@@ -93,7 +93,7 @@ def _window(text: str, matches: list[tuple[int, int]], limits: SnippetLimits) ->
 
 
 def _window_start(text: str, matches: list[tuple[int, int]], room: int) -> int:
-    """Where most matches come into view, with a little of what leads up to the first of them."""
+    """Where the window shows most matches, with a little text before the first."""
     if not matches:
         return 0
     best, most, last = 0, 0, 0

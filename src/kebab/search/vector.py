@@ -38,8 +38,8 @@ class VectorRetriever(Listing):
         snippet_chars: int = SNIPPET_CHARS,
         notices: Sequence[Notice] = (),
     ) -> None:
-        """`index` cuts the query into the words that snippets mark; it is not searched. `notices`: what is wrong with
-        the vectors.
+        """`index` cuts the query into the words that snippets mark; it is not searched. `notices` are about the
+        vectors.
         """
         self._store = store
         self._models = models
@@ -49,7 +49,7 @@ class VectorRetriever(Listing):
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
         self._notices = tuple(notices)
         self._embedded: dict[str, Any] = {}
-        """The last query's vectors, by model: a deeper look asks for the same ones."""
+        """The vectors of the last query, by model, for deeper looks."""
         self._text = ""
 
     def index_version(self) -> str:
@@ -66,7 +66,7 @@ class VectorRetriever(Listing):
         )
 
     def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
-        """The passages closest in meaning, as many as `depth`; those too far away to mean anything come last."""
+        """The passages closest in meaning, as many as `depth`; those below the floor come last."""
         text = _meant(parse(query.text), query.text)
         if not text.strip():
             return Ranking(notices=self._notices)
@@ -86,9 +86,9 @@ class VectorRetriever(Listing):
         return Ranking(ranked, len(found) > depth, notices=tuple(notices), explanation=explanation)
 
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
-        """What is closest to these chunks themselves, which are among it; None when none of them has a vector.
+        """The passages closest to these chunks, which are among them; None if none of these chunks has a vector.
 
-        The text of the query is not read: the vectors are there already, so that no model is loaded.
+        The text of the query is not read: the vectors are stored, so no model is loaded.
         """
         middle = self._store.middle_of(chunk_ids, self._models.embedders)
         if middle is None:
@@ -145,7 +145,7 @@ class VectorRetriever(Listing):
 
 
 def _is_weak(match: VectorMatch, space: SpaceQuery) -> bool:
-    """In a weak space only text of its own script: what the words of the query cannot reach counts fully."""
+    """In a weak space, only text in the space's own script: words cannot find the rest, so it counts fully."""
     return space.weak and match.home
 
 
@@ -186,5 +186,5 @@ def _explanation(spaces: Sequence[SpaceQuery], found_in: Sequence[SpaceQuery], d
 
 
 def _meant(tree: QueryTree, text: str) -> str:
-    """What a query is about, for a model: as it was typed, or its words when it was typed with syntax."""
+    """The text that a model gets: the query as typed, or only its words if it has syntax."""
     return text if isinstance(tree, Bag) and '"' not in text and "*" not in text else " ".join(words_of(tree))
