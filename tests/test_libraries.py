@@ -124,7 +124,7 @@ def test_the_trust_score_is_computed_when_a_library_is_first_indexed_and_can_be_
         add(kb, upstream, trust=11)
 
 
-def test_a_repository_steers_what_is_indexed(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
+def test_a_repository_steers_which_files_are_indexed(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
     upstream.commit(
         {
             **WIDGET,
@@ -205,7 +205,7 @@ def test_folders_archives_and_single_files_are_added_too(kb: kebab.KnowledgeBase
 @pytest.mark.parametrize(
     "source", ["/nowhere/at/all", "ext::sh -c x", "--upload-pack=x", "ftp://example.org/x", "https://"]
 )
-def test_what_is_no_origin_is_a_clear_error_and_leaves_nothing(kb: kebab.KnowledgeBase, source: str) -> None:
+def test_a_wrong_origin_is_a_clear_error_and_stores_nothing(kb: kebab.KnowledgeBase, source: str) -> None:
     with pytest.raises(SourceError) as caught:
         kb.libraries.add(source)
     assert caught.value.hint
@@ -319,7 +319,7 @@ def test_ten_thousand_files_are_indexed(kb: kebab.KnowledgeBase, upstream: Upstr
     assert contents(kb, "/acme/widget", "topic7777")[0] == "About topic7777."
 
 
-def test_what_was_added_stands_in_the_one_file(kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path) -> None:
+def test_libraries_are_stored_in_the_database_file(kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path) -> None:
     """Not in the log beside it, because the reader that looked first was the last to go."""
     upstream.commit(WIDGET)
     kb.ingest_text("A note.", title="Note")
@@ -363,7 +363,7 @@ def test_snippets_carry_their_exact_lines(widget: kebab.KnowledgeBase) -> None:
     )
 
 
-def test_libraries_and_what_was_ingested_are_searched_apart(widget: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_libraries_and_ingested_documents_are_searched_separately(widget: kebab.KnowledgeBase, tmp_path: Path) -> None:
     """product.md 3.16."""
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -515,7 +515,7 @@ def test_orders_in_documentation_are_quoted_and_flagged(kb: kebab.KnowledgeBase,
 
 
 @pytest.mark.parametrize("library", ["acme/widget", "/acme", "", "/", "//", "/acme/"])
-def test_what_is_no_library_id_is_a_clear_error(widget: kebab.KnowledgeBase, library: str) -> None:
+def test_a_wrong_library_id_is_a_clear_error(widget: kebab.KnowledgeBase, library: str) -> None:
     with pytest.raises(UsageError) as caught:
         widget.libraries.docs(library, "dial")
     assert "/owner/project" in str(caught.value.hint)
@@ -559,9 +559,7 @@ def test_a_branch_that_was_asked_for_is_refreshed_too(kb: kebab.KnowledgeBase, u
     assert "docs/next.md" in paths(kb)
 
 
-def test_a_failed_attempt_leaves_everything_as_it_was(
-    kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
-) -> None:
+def test_a_failed_attempt_changes_nothing(kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path) -> None:
     upstream.commit({**WIDGET, "kebab.json": json.dumps(CONFIG)})
     before = add(kb, upstream)
     with pytest.raises(SourceError):
@@ -736,9 +734,7 @@ def test_the_trust_that_the_user_set_stays_when_a_newer_export_is_added(
         assert library.trust_score == 2.5
 
 
-def test_an_export_that_is_gone_or_asked_for_a_tag_is_told_in_words(
-    widget: kebab.KnowledgeBase, tmp_path: Path
-) -> None:
+def test_a_missing_export_or_one_asked_for_a_tag_is_a_clear_error(widget: kebab.KnowledgeBase, tmp_path: Path) -> None:
     file = tmp_path / "widget.kebab"
     widget.libraries.export("/acme/widget", file)
     with pytest.raises(UsageError, match="brings all its versions along"):
@@ -827,7 +823,9 @@ def test_a_slip_in_an_id_is_understood(widget: kebab.KnowledgeBase, meant: str) 
     assert "Did you mean /acme/widget?" in str(caught.value.hint)
 
 
-def test_what_is_far_away_is_neither_shown_nor_announced(toy: type[Toy], upstream: Upstream, tmp_path: Path) -> None:
+def test_snippets_below_the_floor_are_neither_shown_nor_announced(
+    toy: type[Toy], upstream: Upstream, tmp_path: Path
+) -> None:
     upstream.commit(WIDGET)
     with toy.open(tmp_path / "toy.sqlite") as kb:
         add(kb, upstream)
@@ -997,7 +995,7 @@ def test_a_file_brings_no_vectors_for_texts_of_others(toy: type[Toy], upstream: 
         assert any("secret" in text for text in embedder.texts()), "it was embedded here"
 
 
-def test_a_steering_file_that_cannot_be_read_is_told(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
+def test_an_unreadable_steering_file_is_reported(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
     upstream.commit({**WIDGET, "kebab.json": "{"})
     _, report = kb.libraries.add(upstream.url, library_id="/acme/widget")
     assert [warning.path for warning in report.warnings] == ["kebab.json"]
@@ -1061,7 +1059,7 @@ def test_a_failed_add_does_not_occupy_the_name(kb: kebab.KnowledgeBase, upstream
     assert kb.libraries.add(upstream.url + "/")[0].library_id == "/local/upstream", "the same, written otherwise"
 
 
-def test_tags_of_another_repository_do_not_stay_when_it_is_replaced(
+def test_replacing_a_repository_removes_the_tags_of_the_old_one(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.commit(WIDGET, tag="v1")
@@ -1099,7 +1097,7 @@ def test_orders_in_headings_and_descriptions_are_flagged_too(kb: kebab.Knowledge
     assert library_v1(match.library).suspicious
 
 
-def test_what_filters_removed_is_counted_within_the_library(tmp_path: Path) -> None:
+def test_documents_removed_by_filters_are_counted_within_the_library(tmp_path: Path) -> None:
     """Passages of one's own notes were counted as kept by the library, so that less than nothing was removed."""
     docs = tmp_path / "docs"
     docs.mkdir()

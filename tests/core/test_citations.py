@@ -167,7 +167,7 @@ def test_a_page_span_gives_a_page_citation_with_the_section_label() -> None:
         (CaptionSpan("Figure 3"), {"kind": "caption", "label": "Figure 3"}),
     ],
 )
-def test_any_other_span_is_forwarded_as_its_own_variant(span: Span, fields: dict[str, object]) -> None:
+def test_every_other_span_has_its_own_wire_variant(span: Span, fields: dict[str, object]) -> None:
     """R019."""
     wire = plain(citation_v1(cited(span)))
     assert {key: wire[key] for key in fields} == fields

@@ -151,7 +151,7 @@ def written(tree: QueryTree) -> str:
 
 
 @given(SYNTAX)
-def test_parsing_what_was_understood_gives_the_same_tree_again(text: str) -> None:
+def test_parsing_a_written_tree_gives_the_same_tree(text: str) -> None:
     tree = parse(text)
     if not isinstance(tree, Raw):
         assert repr(parse(f" {written(tree)} ")) == repr(tree) or isinstance(parse(written(tree)), Raw)

@@ -120,7 +120,7 @@ def test_the_window_shows_where_most_of_the_query_stands(tokenizer: SqliteTokeni
     assert "install git" in SnippetMaker(tokenizer, SnippetLimits(100)).of(text, terms("instal", "git", "brew")).text
 
 
-def test_a_match_wider_than_the_window_is_marked_as_far_as_it_is_seen(tokenizer: SqliteTokenizer) -> None:
+def test_a_match_wider_than_the_window_is_marked_up_to_its_edge(tokenizer: SqliteTokenizer) -> None:
     snippet = SnippetMaker(tokenizer, SnippetLimits(50)).of("문" * 1000, terms(cjk=("문" * 1000,)))
     assert len(snippet.text) <= 50
     assert snippet.highlights
