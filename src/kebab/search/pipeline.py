@@ -31,15 +31,14 @@ from kebab.core.search import (
     SearchResponse,
     Sort,
 )
-from kebab.search.filters import checked_filters, unmatched_filters
 from kebab.search.freshness import pending_notice, stale_documents
-from kebab.search.hybrid import HybridRetriever
 from kebab.search.lexical import LexicalRetriever
 from kebab.search.options import SearchRequest
-from kebab.search.vector import VectorRetriever
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import LexicalIndex, Reading
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
     from kebab.session import Session
 
 
@@ -124,6 +123,8 @@ def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple
     origin = reading.migrating_from()
     notices += [Says.INCOMPLETE_MIGRATION.notice(origin, session.store.address)] if origin is not None else []
     if request.source or request.doc or request.tags_any or request.tags_all or request.lang or request.format:
+        from kebab.search.filters import checked_filters  # with the catalog, which most searches do without
+
         request, about_values = checked_filters(request, reading.catalog)
         notices += about_values
     return request, notices
@@ -157,6 +158,9 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
     lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars)
     if not with_vectors:
         return Retrievers(lexical)
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
+
     try:
         models = session.models
     except ModelError as error:  # words can still answer
@@ -359,6 +363,8 @@ def about_filters(filters: SearchFilters, reading: Reading, notices: Sequence[No
     """Notices about filters that no document passes, without those that were given already."""
     if not filters:
         return []
+    from kebab.search.filters import unmatched_filters
+
     said = {notice.code for notice in notices} & UNKNOWN_VALUES
     unmatched = unmatched_filters(filters, reading.catalog.count_documents)
     return [notice for notice in unmatched if notice.code not in said]
