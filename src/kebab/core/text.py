@@ -1,4 +1,4 @@
-"""Bytes to text and offsets to lines.
+"""Bytes to text, offsets to lines, and JSON and TOML from unknown authors to values.
 
 A line ends at "\\n" and nowhere else, as for grep, sed and git; "\\r\\n" therefore keeps its "\\r" inside the line.
 Text is never changed on the way in (no NFC, no newline translation), so that a slice of it is a slice of the file.
@@ -32,6 +32,10 @@ _CJK_LETTERS = "[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9f
 """Compiled on first use: it takes milliseconds, and most searches need none."""
 _CJK_BEGINNINGS = bytes((0xE1, *range(0xE3, 0xEE), 0xEF))
 """The first bytes of such letters in UTF-8."""
+_MOST_TOML_STEPS = 2_000_000
+_STEPS_PER_HEADER_PART = 20
+_MOST_TOML_PARTS = 20
+"""Keys with fewer parts cost little, however many there are."""
 
 
 def decode(data: bytes) -> tuple[str, str]:
@@ -105,6 +109,31 @@ def json_values(text: str | bytes) -> Any:
     written = json.dumps(values, ensure_ascii=False)
     whole = whole_characters(written)
     return values if whole == written else json.loads(whole)
+
+
+def read_toml(source: str) -> dict[str, Any]:
+    """ValueError or RecursionError when it cannot be read, or is made to take long."""
+    import tomllib
+
+    if _toml_steps(source) > _MOST_TOML_STEPS:
+        raise ValueError("its keys have too many parts")
+    return tomllib.loads(source)
+
+
+def _toml_steps(source: str) -> int:
+    """About how much work its long dotted keys are.
+
+    For every part of a key, tomllib walks the whole way to it: down the table header, then down the parts before. A key
+    is on one line, so the dots of a line bound its parts.
+    """
+    keys = header = 0
+    for line in source.split("\n"):
+        dots = line.count(".")
+        if dots > _MOST_TOML_PARTS:
+            keys += dots * dots
+            if line.lstrip(" \t").startswith("["):
+                header = max(header, dots)
+    return keys + _STEPS_PER_HEADER_PART * header * (source.count("\n") + source.count("."))
 
 
 def one_line(text: str) -> str:
