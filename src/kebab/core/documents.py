@@ -101,7 +101,7 @@ def page_text(text: str, page: int) -> str | None:
 
 
 def stands_there(text: str, start: int, end: int, span: Span, body: str, lines: LineTable) -> bool:
-    """Whether a passage is at its offsets in the document, and on the lines or page it cites. `lines` are those of `body`."""
+    """Whether a passage is at its offsets in `body`, and on the lines or page it cites. `lines` are those of `body`."""
     if body[start:end] != text:
         return False
     if isinstance(span, PageSpan):
