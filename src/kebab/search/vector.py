@@ -157,7 +157,9 @@ def _ranked(
     """
     weak = _is_weak(match, space)
     stands_out = space.others_only and match.similarity > outstanding
-    explanation = {"cosine": match.similarity, "model": space.embedder.name, "rank_in_model": place}
+    explanation = None
+    if explain:
+        explanation = {"cosine": match.similarity, "model": space.embedder.name, "rank_in_model": place}
     return Ranked(
         match.chunk_id,
         place,
@@ -165,7 +167,7 @@ def _ranked(
         weak=weak,
         floor=space.floor if space.floor > 0 and not weak else None,
         below_floor=match.similarity < space.floor and not stands_out,
-        explanation=explanation if explain else None,
+        explanation=explanation,
     )
 
 
