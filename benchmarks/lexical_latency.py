@@ -23,7 +23,7 @@ import measuring
 import synthetic_corpus
 
 import kebab
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.core.documents import Source
 from kebab.knowledge_base import KnowledgeBase
 from kebab.store.fts5.tokenizer import SqliteTokenizer

@@ -53,7 +53,7 @@ def test_the_set_is_large_enough_and_its_ids_are_unique() -> None:
     assert len({entry["group"] for entry in GOLDEN if "group" in entry}) >= 5
 
 
-def test_every_expected_document_exists_and_every_span_holds_what_it_must() -> None:
+def test_every_expected_document_exists_and_every_span_has_its_text() -> None:
     for entry in GOLDEN:
         assert set(entry) <= {"id", "query", "expected_docs", "expected_spans", "must_contain", "group", "unanswerable"}
         assert bool(entry.get("unanswerable")) == (not entry["expected_docs"])

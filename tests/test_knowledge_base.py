@@ -116,7 +116,7 @@ def test_filters_that_no_option_names_are_refused(sample_kb: kebab.KnowledgeBase
         sample_kb.search("git", filters=kebab.SearchFilters(exclude_docs=("0" * 16,)))
 
 
-def test_retrievers_of_what_is_stored_can_be_composed_anew(sample_kb: kebab.KnowledgeBase) -> None:
+def test_the_retrievers_of_a_knowledge_base_can_be_composed(sample_kb: kebab.KnowledgeBase) -> None:
     query = kebab.SearchQuery("git", k=3)
     with sample_kb.retrievers() as retrievers:
         assert (retrievers.vector, retrievers.hybrid) == (None, None), "the settings turn vectors off"

@@ -122,7 +122,7 @@ def test_the_trust_score_is_computed_when_a_library_is_first_indexed_and_can_be_
         add(kb, upstream, trust=11)
 
 
-def test_a_repository_steers_what_is_indexed(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
+def test_a_repository_steers_which_files_are_indexed(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
     upstream.commit(
         {
             **WIDGET,
@@ -559,9 +559,7 @@ def test_a_branch_that_was_asked_for_is_refreshed_too(kb: kebab.KnowledgeBase, u
     assert "docs/next.md" in paths(kb)
 
 
-def test_a_failed_attempt_leaves_everything_as_it_was(
-    kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
-) -> None:
+def test_a_failed_attempt_changes_nothing(kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path) -> None:
     upstream.commit({**WIDGET, "kebab.json": json.dumps(CONFIG)})
     before = add(kb, upstream)
     with pytest.raises(SourceError):
@@ -1051,7 +1049,7 @@ def test_a_failed_add_does_not_reserve_the_id(kb: kebab.KnowledgeBase, upstream:
     assert kb.libraries.add(upstream.url + "/")[0].library_id == "/local/upstream", "the same, written otherwise"
 
 
-def test_tags_of_another_repository_do_not_stay_when_it_is_replaced(
+def test_replacing_a_repository_removes_the_tags_of_the_old_one(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.commit(WIDGET, tag="v1")

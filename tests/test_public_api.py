@@ -32,7 +32,7 @@ def test_star_import_gives_exactly_the_public_names() -> None:
     assert set(shown) == set(kebab.__all__)
 
 
-def test_what_is_not_public_is_an_attribute_error() -> None:
+def test_a_private_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         kebab.nonsense  # noqa: B018
 

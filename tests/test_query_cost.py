@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from tests.serving import serving
 
 import kebab
-from kebab.analysis.query_syntax import is_raw
 from kebab.core.deadline import time_limit
 from kebab.core.errors import QueryError, TimedOut
+from kebab.core.query_tree import is_raw
 from kebab.core.search import MAX_QUERY_CHARS
 from kebab.knowledge_base import KnowledgeBase
 from kebab.store.sqlite import bit_codes

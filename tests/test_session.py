@@ -22,7 +22,7 @@ def test_a_path_is_a_sqlite_file(tmp_path: Path) -> None:
     assert store.size() == 0
 
 
-def test_an_address_is_a_cluster_which_nobody_asks_before_it_is_needed() -> None:
+def test_a_cluster_is_not_asked_before_it_is_needed() -> None:
     store = open_store(Settings(store=StoreSettings(url=ADDRESS)))
     assert (store.address, store.file, store.own_files()) == (ADDRESS, None, set())
     with kebab.open(ADDRESS) as knowledge_base, pytest.raises(StoreUnreachable):

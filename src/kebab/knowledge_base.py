@@ -30,8 +30,7 @@ from kebab.core.search import (
     Sort,
 )
 from kebab.search.options import SearchRequest, join_library
-from kebab.search.pipeline import search
-from kebab.search.retrievers import Retrievers, open_retrievers
+from kebab.search.pipeline import Retrievers, open_retrievers, search
 from kebab.session import Session
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class KnowledgeBase:
         self.loaded = loaded
         self.session = Session(loaded.settings, paths_on_disk=paths_on_disk)
         self.last_ingest: IngestReport | None = None
-        """Of the run under way or the last one; it is true at every moment, also after an interruption."""
+        """Of the current or last run; it is correct at every moment, also after an interruption."""
 
     def __enter__(self) -> KnowledgeBase:
         return self
@@ -90,7 +89,7 @@ class KnowledgeBase:
 
     @property
     def address(self) -> str:
-        """What leads here when it is given as `db` or --db."""
+        """The value of `db` or --db for this knowledge base."""
         return self.session.store.address
 
     @property
@@ -154,7 +153,7 @@ class KnowledgeBase:
     ) -> SearchResponse:
         """Hits for a query. The options mean what those of `kb search` mean; `filters` may be given as one object.
 
-        `without_snippets`: hits with their whole text, and nobody looks for the piece to show.
+        `without_snippets`: hits have their whole text, and no snippet.
         """
         return search(self.session, self._request(query, locals()), without_snippets=without_snippets)
 
@@ -251,7 +250,7 @@ class KnowledgeBase:
 
     @contextmanager
     def retrievers(self) -> Iterator[Retrievers]:
-        """The lexical, vector and hybrid retriever of what is stored now, for whoever wants to compose their own."""
+        """The lexical, vector and hybrid retriever of what is stored now, to compose others of."""
         with self.session.existing() as reading:
             yield open_retrievers(self.session, reading)
 
@@ -266,7 +265,7 @@ class KnowledgeBase:
         known_only: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
-        """Indexes what is new or changed below the paths and drops what is gone; without paths, in every known source.
+        """Indexes new and changed files below the paths and removes deleted ones; without paths, in every known source.
 
         With `embed`, chunks without a vector get one afterwards. `password`: for encrypted PDFs instead of the one in
         the settings. `known_only`: paths that belong to no known source are skipped.
@@ -462,7 +461,7 @@ class KnowledgeBase:
 
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:
-        """One state of what is stored, for several questions."""
+        """One state of the store, for several questions."""
         with self.session.existing() as reading:
             yield reading.catalog
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import cache_folder, database_path
-from kebab.core.errors import ModelError, NotFound
+from kebab.core.errors import ModelError, NotEmpty, NotFound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,10 +58,14 @@ class Session:
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[Writing]:
         """The store for its one writer; NotEmpty while a migration into it is incomplete."""
-        from kebab.core.incomplete_migration import refuse_incomplete_migration
-
         with self.store.writing(purpose, existing=existing, mending=mending) as writing:
-            refuse_incomplete_migration(writing)
+            origin = writing.migrating_from()
+            if origin is not None:  # additions would stop the migration, and it would undo removals and changes
+                raise NotEmpty(
+                    f"This knowledge base is being filled from {origin}, and that is not finished.",
+                    hint=f"Finish it with the same command: kb migrate --from {origin} --to …; "
+                    "or begin anew after: kb reset",
+                )
             yield writing
 
     # --- models and parsers
@@ -79,7 +83,7 @@ class Session:
         return likeness_by(self.models)
 
     def bundled_model_faults(self) -> tuple[ModelError | None, Sequence[Path]]:
-        """What is wrong with the installed weights, and the damaged models in the cache."""
+        """The fault of the installed weights, if any, and the damaged models in the cache."""
         from kebab.embedding.model_files import ModelCache, weights_fault
 
         return weights_fault(), ModelCache(cache_folder()).damaged()
@@ -94,7 +98,7 @@ class Session:
 
 
 def open_store(settings: Settings, *, paths_on_disk: bool = True) -> Store:
-    """The store that the settings name. Nothing is opened before somebody reads or writes."""
+    """The store that the settings name. It is opened by the first reading or writing."""
     if settings.store.url:
         from kebab.config.cluster_address import cluster_address
         from kebab.store.qdrant.store import QdrantStore

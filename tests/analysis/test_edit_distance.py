@@ -38,11 +38,11 @@ def textbook(typed: str, meant: str) -> int:
         ("one", "entirely", None),
     ],
 )
-def test_what_counts_as_one_slip(typed: str, meant: str, edits: int | None) -> None:
+def test_insertion_deletion_replacement_and_swap_are_one_edit(typed: str, meant: str, edits: int | None) -> None:
     assert edit_distance(typed, meant, 2) == edits
 
 
 @given(LETTERS, LETTERS, st.integers(1, 4))
-def test_it_is_the_distance_of_the_textbook_up_to_the_limit(typed: str, meant: str, most: int) -> None:
+def test_the_edit_distance_is_that_of_the_textbook_up_to_the_limit(typed: str, meant: str, most: int) -> None:
     expected = textbook(typed, meant)
     assert edit_distance(typed, meant, most) == (expected if expected <= most else None)

@@ -63,7 +63,7 @@ def test_the_pieces_of_a_name(name: str, words: str) -> None:
         "__init__",
     ],
 )
-def test_what_the_tokenizer_cuts_by_itself_or_cannot_be_cut_gives_nothing(text: str) -> None:
+def test_words_that_the_tokenizer_cuts_or_that_have_one_piece_give_nothing(text: str) -> None:
     assert list(inner_words(text)) == []
 
 

@@ -38,13 +38,13 @@ def test_one_known_particle_is_taken_off_while_two_syllables_remain(word: str, s
 
 
 @given(st.text("가나문서를은는이에서의들로까지", max_size=8))
-def test_what_is_taken_off_is_exactly_one_particle(word: str) -> None:
+def test_exactly_one_particle_is_removed(word: str) -> None:
     stripped = strip_particle(word)
     assert word.startswith(stripped)
     assert stripped == word or (is_particle(word[len(stripped) :]) and len(stripped) >= 2)
 
 
-def test_morphemes_drop_particles_and_endings_and_keep_what_carries_meaning() -> None:
+def test_morphemes_drop_particles_and_endings_and_keep_content_words() -> None:
     found = list(morphemes("쿠버네티스에서 인증서를 갱신하는 방법"))
     assert {"쿠버네티스", "인증서", "갱신", "방법"} <= set(found)
     assert not {"에서", "를", "는"} & set(found)

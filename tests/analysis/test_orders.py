@@ -78,7 +78,7 @@ def test_orders_to_a_machine_are_noticed(text: str) -> None:
     "Output:\n\n```\nsecret-test-pod   1/1   Running\n```",
     "Override the default context with your own.",
 ])  # fmt: skip
-def test_what_documentation_says_every_day_is_not(text: str) -> None:
+def test_ordinary_documentation_is_not_suspicious(text: str) -> None:
     assert not reads_like_orders(text)
 
 
@@ -115,7 +115,7 @@ def test_what_documentation_says_every_day_is_not(text: str) -> None:
     "이 문서를 읽을 때는 목차부터 보세요.",
     "요약할 때는 출처를 적는다.",
 ])  # fmt: skip
-def test_what_guides_tell_people_is_not_said_to_machines(text: str) -> None:
+def test_orders_that_guides_give_people_do_not_speak_to_machines(text: str) -> None:
     assert not speaks_to_a_machine(text)
 
 

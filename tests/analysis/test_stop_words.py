@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kebab.analysis.stop_words import ENGLISH, KOREAN, is_stop_word
+from kebab.analysis.language import ENGLISH, KOREAN, is_stop_word
 
 
 @pytest.mark.parametrize("word", ["how", "How", "THE", "do", "i", "what", "어떻게", "무엇인가요", "방법은"])

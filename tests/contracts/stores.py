@@ -17,7 +17,6 @@ from tests.documents import make_document
 from tests.qdrant_server import cluster_address
 
 import kebab
-from kebab.analysis.query_syntax import parse
 from kebab.config.cluster_address import cluster_address as cluster_address_of
 from kebab.config.loading import LoadedSettings
 from kebab.config.settings import AnalysisSettings, EmbeddingSettings, Settings, StoreSettings
@@ -33,6 +32,7 @@ from kebab.core.ports import (
     PendingChunk,
     VectorMatch,
 )
+from kebab.core.query_tree import parse
 from kebab.core.records import ChunkRecord, ContextNote
 from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Catalog, Reading, Store, Writing

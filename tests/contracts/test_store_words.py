@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kebab.analysis.query_syntax import parse
 from kebab.core.ports import ColumnWeights
+from kebab.core.query_tree import parse
 from kebab.core.search import SearchFilters
 from kebab.core.store_ports import LexicalIndex
 

@@ -16,9 +16,9 @@ import pytest
 from tests.conftest import REPOSITORY
 
 import kebab
-from kebab.analysis.query_syntax import parse
 from kebab.core.errors import Locked, NotFound, StoreError
 from kebab.core.ports import ChunkContext, ColumnWeights
+from kebab.core.query_tree import parse
 from kebab.core.search import SearchFilters
 
 if TYPE_CHECKING:

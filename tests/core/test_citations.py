@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from kebab.core.citations import Citation, parse
 from kebab.core.ports import ChunkContext
-from kebab.core.search import QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.core.spans import (
     SPAN_KINDS,
     CaptionSpan,
@@ -20,7 +19,6 @@ from kebab.core.spans import (
     TimeSpan,
     span_kind,
 )
-from kebab.search.listing import HitMaker, Listed
 from kebab.wire import plain
 from kebab.wire.search import citation_v1
 
@@ -129,23 +127,21 @@ def test_any_text_is_a_citation_or_a_path(written: str) -> None:
     assert span is not None or path == written
 
 
-def hit_with(*spans: Span, section: str | None = "Install") -> SearchHit:
+def cited(*spans: Span, section: str | None = "Install") -> Citation:
     chunk = ChunkContext(
         "c1", "d1", "notes/a.md", "A", ("Top", "Install"), section, "text", spans, "hash", "v1", "markdown", "en", (), "primary", "notes", "now", "2026-01-01"
     )  # fmt: skip
-    detail = RetrievalDetail(method="lexical", fusion_score=0.5, lexical_score=0.5, lexical_rank=1)
-    make = HitMaker(None, "bm25", "v", QueryTerms(), SearchQuery("text", without_snippets=True))
-    return make.hit(Listed(place=None, chunk=chunk), 1, detail)
+    return chunk.citation
 
 
 def test_the_citation_of_a_hit_comes_from_the_first_span() -> None:
     """R016."""
-    assert hit_with(LineSpan(3, 9), LineSpan(3, 4), LineSpan(7, 9)).citation.span == LineSpan(3, 9)
+    assert cited(LineSpan(3, 9), LineSpan(3, 4), LineSpan(7, 9)).span == LineSpan(3, 9)
 
 
 def test_a_line_span_gives_a_line_citation_with_the_section_label() -> None:
     """R017."""
-    wire = plain(citation_v1(hit_with(LineSpan(3, 9)).citation))
+    wire = plain(citation_v1(cited(LineSpan(3, 9))))
     assert {key: wire[key] for key in ("kind", "path", "start", "end", "section")} == {
         "kind": "line", "path": "notes/a.md", "start": 3, "end": 9, "section": "Install",
     }  # fmt: skip
@@ -153,7 +149,7 @@ def test_a_line_span_gives_a_line_citation_with_the_section_label() -> None:
 
 def test_a_page_span_gives_a_page_citation_with_the_section_label() -> None:
     """R018."""
-    wire = plain(citation_v1(hit_with(PageSpan(13)).citation))
+    wire = plain(citation_v1(cited(PageSpan(13))))
     assert {key: wire[key] for key in ("kind", "path", "page", "section", "uri")} == {
         "kind": "page", "path": "notes/a.md", "page": 13, "section": "Install", "uri": "notes/a.md#page=13",
     }  # fmt: skip
@@ -171,9 +167,9 @@ def test_a_page_span_gives_a_page_citation_with_the_section_label() -> None:
         (CaptionSpan("Figure 3"), {"kind": "caption", "label": "Figure 3"}),
     ],
 )
-def test_any_other_span_is_forwarded_as_its_own_variant(span: Span, fields: dict[str, object]) -> None:
+def test_every_other_span_has_its_own_wire_variant(span: Span, fields: dict[str, object]) -> None:
     """R019."""
-    wire = plain(citation_v1(hit_with(span).citation))
+    wire = plain(citation_v1(cited(span)))
     assert {key: wire[key] for key in fields} == fields
     assert set(wire) - set(fields) == {"schema_version", "path", "uri", "text", "content_hash"}
 

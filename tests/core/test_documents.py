@@ -92,7 +92,7 @@ def test_names_and_stems_are_those_of_pathlib(path: str) -> None:
 # --- names without end
 
 
-def test_names_are_cut_and_the_text_stays_as_it_is() -> None:
+def test_names_are_cut_and_the_text_is_unchanged() -> None:
     long = "x" * 5000
     document = ParsedDocument(
         text=long, title=long, blocks=(Block("heading", 0, 5000, 1, long),), doc_type="note", format="md", lang="en",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -33,26 +32,6 @@ def test_codes_are_unique_and_the_query_error_is_invalid_query() -> None:
     assert errors.QueryError.code == "invalid_query"
     assert http_status(errors.QueryError) == 400
     assert errors.NotFound.code == "not_found"
-
-
-def test_the_tree_in_the_docstring_names_every_class_under_its_parent_with_its_code() -> None:
-    drawn: dict[str, tuple[str, str | None]] = {}
-    above: list[tuple[int, str]] = []
-    for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"(\s[\s│├└─]*)([A-Z]\w+)\s+([a-z_]+)(\s|$)", line)
-        if found:
-            depth = len(found[1])
-            above = [outer for outer in above if outer[0] < depth]
-            drawn[found[2]] = (found[3], above[-1][1] if above else None)
-            above.append((depth, found[2]))
-    expected = {
-        class_.__name__: (
-            class_.code,
-            class_.__base__.__name__ if class_ is not KebabError and class_.__base__ else None,
-        )
-        for class_ in every_class()
-    }
-    assert drawn == expected
 
 
 def test_an_error_carries_message_hint_and_path_onto_the_wire() -> None:

@@ -80,7 +80,7 @@ def test_bytes_we_cannot_be_sure_of_are_refused_with_their_reason(data: bytes, r
 
 
 @given(st.text())
-def test_what_is_valid_utf8_comes_back_as_it_was(text: str) -> None:
+def test_valid_utf8_is_decoded_unchanged(text: str) -> None:
     try:
         decoded, encoding = decode(text.encode())
     except ParseError as error:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.analysis.query_syntax import parse
+from kebab.core.query_tree import parse
 from kebab.library.search_service import preprocess
 
 

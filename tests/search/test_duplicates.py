@@ -27,13 +27,13 @@ def same(one: str, other: str) -> bool:
 
 
 @given(TEXTS, TEXTS)
-def test_it_is_symmetric(one: str, other: str) -> None:
+def test_likeness_is_symmetric(one: str, other: str) -> None:
     assert same(one, other) == same(other, one)
 
 
 @given(TEXTS, st.data())
 @settings(deadline=None)
-def test_it_is_symmetric_also_for_a_text_and_its_edits(text: str, data: st.DataObject) -> None:
+def test_likeness_is_symmetric_for_a_text_and_its_edits(text: str, data: st.DataObject) -> None:
     words = text.split()
     for _ in range(data.draw(st.integers(0, 6))):
         place = data.draw(st.integers(0, len(words)))
@@ -143,9 +143,7 @@ def test_folding_loses_nothing_repeats_nothing_and_keeps_the_order(items: list[s
 
 
 @given(LISTS, st.integers(1, 30))
-def test_whoever_takes_the_first_groups_gets_them_whole_and_reads_only_what_could_be_a_copy(
-    items: list[str], wanted: int
-) -> None:
+def test_the_first_groups_are_complete_and_only_possible_copies_are_read(items: list[str], wanted: int) -> None:
     """So a list that is looked at more deeply begins as it did before, and pages fit together."""
     rest = iter(items)
     taken = list(islice(fold(rest, lambda item: Passage(item[0])), wanted))
@@ -167,7 +165,7 @@ def test_one_passage_carries_no_endless_list() -> None:
     assert [len(copies) for _, copies in groups] == [MOST_COPIES, MOST_COPIES, 9]
 
 
-def test_what_is_left_out_of_the_comparison_stands_for_itself() -> None:
+def test_an_item_that_is_not_compared_is_never_folded() -> None:
     assert list(fold([1, 2, 1, 1], lambda number: None if number == 1 else Passage("x"))) == [
         (1, []),
         (2, []),

@@ -22,7 +22,7 @@ def test_cited_lines_are_found_in_the_whole_text(sample_kb: kebab.KnowledgeBase)
     assert not opened.paged
 
 
-def test_without_a_citation_it_is_the_document(sample_kb: kebab.KnowledgeBase) -> None:
+def test_a_path_without_a_citation_opens_the_whole_document(sample_kb: kebab.KnowledgeBase) -> None:
     with sample_kb.catalog() as catalog:
         opened = open_cited(catalog, "git/undo.md")
     assert opened.span is None
@@ -30,12 +30,12 @@ def test_without_a_citation_it_is_the_document(sample_kb: kebab.KnowledgeBase) -
     assert opened.text == sample_kb.fetch_document("git/undo.md").text
 
 
-def test_what_is_cited_must_be_there(sample_kb: kebab.KnowledgeBase) -> None:
+def test_a_citation_of_missing_text_is_not_found(sample_kb: kebab.KnowledgeBase) -> None:
     with sample_kb.catalog() as catalog, pytest.raises(NotFound, match="has lines 1 to"):
         open_cited(catalog, "git/undo.md#L2000-L2001")
 
 
-def test_a_chunk_tells_which_part_of_a_page_is_meant(tmp_path: Path) -> None:
+def test_a_chunk_id_narrows_a_cited_page(tmp_path: Path) -> None:
     (tmp_path / "paper.pdf").write_bytes(make_pdf([["First page"], ["Second page", "with a newt"]]))
     with kebab.open(tmp_path / "paper.sqlite") as knowledge_base:
         knowledge_base.ingest(tmp_path / "paper.pdf")

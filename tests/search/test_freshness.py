@@ -54,13 +54,13 @@ def test_a_changed_a_grown_and_a_deleted_file_are_stale_and_pending(kb: kebab.Kn
     assert (stale(kb), pending(kb)) == ([], [])
 
 
-def test_a_new_file_is_pending_and_what_was_skipped_before_is_not(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_a_new_file_is_pending_and_a_skipped_file_is_not(kb: kebab.KnowledgeBase, notes: Path) -> None:
     time.sleep(2.1)  # the time of the last ingest is kept in whole seconds
     (notes / "sub" / "new.md").write_text("okapi four")
     assert (stale(kb), pending(kb)) == ([], ["1 file pending"])
 
 
-def test_a_time_that_is_up_is_said(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_a_count_that_the_time_limit_ends_says_at_least(kb: kebab.KnowledgeBase, notes: Path) -> None:
     for number in range(100):
         (notes / f"{number:03}.md").write_text(f"note {number}")
     kb.ingest()
@@ -78,7 +78,7 @@ def test_a_time_that_is_up_is_said(kb: kebab.KnowledgeBase, notes: Path) -> None
     assert told(10_000.0) == ["1 file pending"]
 
 
-def test_what_an_ingest_would_leave_out_is_not_pending(tmp_path: Path, write_notes: Notes) -> None:
+def test_files_that_an_ingest_ignores_are_not_pending(tmp_path: Path, write_notes: Notes) -> None:
     """Regression: ignored files were counted."""
     notes = write_notes(
         {"a.md": "okapi", ".gitignore": "*.log\nbuild/\n", "sub/b.md": "okapi", "sub/.kebabignore": "draft*\n"}
@@ -104,9 +104,7 @@ def test_what_an_ingest_would_leave_out_is_not_pending(tmp_path: Path, write_not
         assert pending(kb) == []
 
 
-def test_files_in_new_folders_and_in_folders_of_which_nothing_was_known_are_pending(
-    tmp_path: Path, write_notes: Notes
-) -> None:
+def test_files_in_new_folders_and_in_unknown_folders_are_pending(tmp_path: Path, write_notes: Notes) -> None:
     """Regression: only folders that held a known file were looked at."""
     notes = write_notes({"deep/er/a.md": "okapi", "pictures/p.bin": "\x00\x01" * 50})
     with kebab.open(tmp_path / "kb.sqlite", search_freshness="check") as kb:
@@ -120,7 +118,7 @@ def test_files_in_new_folders_and_in_folders_of_which_nothing_was_known_are_pend
         assert pending(kb) == []
 
 
-def test_whoever_does_not_want_to_know_is_not_told(tmp_path: Path, notes: Path) -> None:
+def test_freshness_off_gives_no_notice(tmp_path: Path, notes: Path) -> None:
     for freshness, expected in (("off", []), ("hits", ["a.md"])):
         with kebab.open(tmp_path / f"{freshness}.sqlite", search_freshness=freshness) as kb:
             kb.ingest(notes)

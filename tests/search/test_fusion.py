@@ -73,7 +73,7 @@ def test_another_constant_gives_another_sum() -> None:
     assert (hit.rrf_score, hit.score) == (1.0, 1.0)
 
 
-def test_a_weight_multiplies_what_the_vector_side_gives() -> None:
+def test_a_weight_multiplies_the_share_of_the_vector_side() -> None:
     """product.md 3.18: 1 is the plain formula."""
     policy = FusionPolicy(vector_weight=0.5, vector_weight_weak=0.1)
     strong = by_chunk(fuse(policy, ranked("a"), ranked("a", "b")))
@@ -99,7 +99,7 @@ def test_where_vectors_are_weak_a_passage_with_all_the_words_stands_before_every
     )
 
 
-def test_first_on_both_sides_is_one_also_where_words_say_little() -> None:
+def test_a_hit_that_is_first_on_both_sides_scores_one_also_where_words_weigh_little() -> None:
     """R086."""
     assert fuse(FusionPolicy(), ranked("a", "b", weak=("a", "b")), ranked("a"))[0].score == 1.0
 
@@ -174,7 +174,7 @@ def test_equal_scores_are_ordered_by_lexical_rank_then_by_chunk_id() -> None:
     )
 
 
-def test_what_each_side_said_goes_along() -> None:
+def test_a_fused_hit_keeps_the_ranks_of_both_sides() -> None:
     """R089, R090: None where a side has not seen the chunk."""
     words, meaning = ranked("a", "b", scores=[0.9, 0.2]), ranked("b", "c", scores=[0.8, 0.7])
     fused = by_chunk(fuse(RRF, words, meaning))
@@ -229,7 +229,7 @@ PLAIN = FusionPolicy(vector_weight_weak=1, vector_weight_other=1, lexical_weight
 
 
 @given(lists(), st.randoms(use_true_random=False))
-def test_with_all_weights_one_it_is_the_plain_formula_whatever_is_known_of_the_hits(
+def test_with_all_weights_one_every_hit_has_the_plain_score(
     both: tuple[list[Ranked], list[Ranked]], chance: random.Random
 ) -> None:
     """R085, product.md 3.18."""

@@ -34,7 +34,7 @@ from kebab.core.search import (
 from kebab.core.spans import LineSpan
 from kebab.search.fusion import FusionPolicy
 from kebab.search.hybrid import HybridRetriever, policy_of
-from kebab.search.retrievers import Retrievers
+from kebab.search.pipeline import Retrievers
 from kebab.wire import plain, schemas, to_json
 from kebab.wire.search import search_hit_v1
 
@@ -116,7 +116,7 @@ class Ranks(Foreign):
         super().__init__(side, [chunk(name) for name in names.split()], **about)
         self.weak, self.below_floor = weak.split(), below_floor.split()
 
-    def rank(self, query: SearchQuery, depth: int) -> Ranking:
+    def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
         hits = self.search(query._replace(k=depth))
         places = [
             Ranked(
@@ -157,7 +157,7 @@ def codes(hits: HitList) -> list[str]:
 # --- modes
 
 
-def test_it_is_a_retriever_made_of_settings_or_a_policy_and_two_retrievers() -> None:
+def test_settings_or_a_policy_and_two_retrievers_make_a_retriever() -> None:
     """Whoever uses it sees a Retriever and none of its parts."""
     for config in (SearchSettings(), FusionPolicy()):
         retriever: Retriever = HybridRetriever(config, side("lexical", "a b"), side("vector", "b c"))
@@ -206,7 +206,7 @@ def test_hits_are_sorted_by_the_fused_score_and_cut_to_k() -> None:
     assert not retriever.search(HYBRID._replace(k=6)).more
 
 
-def test_every_hit_says_what_each_side_said() -> None:
+def test_every_hit_has_the_ranks_and_scores_of_both_sides() -> None:
     """A side that has not seen it is None, and it has a fused score all the same."""
     retriever, words, meaning = hybrid_of("a both", "both c")
     details = {hit.chunk_id: hit.retrieval for hit in retriever.search(HYBRID)}
@@ -228,7 +228,7 @@ def test_every_hit_says_what_each_side_said() -> None:
     assert {detail.method for detail in details.values()} == {"hybrid"}
 
 
-def test_what_foreign_retrievers_show_of_a_passage_is_shown() -> None:
+def test_hits_of_foreign_retrievers_keep_their_snippets() -> None:
     """Passage, citation, snippet and marks are those of the side that found it."""
     retriever, words, meaning = hybrid_of("a", "b")
     before = {hit.chunk_id: hit for hit in (*words.search(HYBRID), *meaning.search(HYBRID))}
@@ -286,7 +286,7 @@ def test_weights_are_shown_where_they_are_not_one() -> None:
     assert hybrid_of("a c", "a b")[0].search(HYBRID)[0].retrieval.weights is None
 
 
-def test_what_is_only_the_closest_of_what_there_is_needs_words_to_count() -> None:
+def test_passages_below_the_floor_are_listed_only_with_words() -> None:
     meaning = Ranks("vector", "near far farther", below_floor="far farther")
     assert ids(hybrid_of("farther word", meaning)[0].search(RANKED)) == ["farther", "near", "word"]
 
@@ -371,7 +371,7 @@ def test_how_words_matched_is_decided_by_the_first_look() -> None:
     assert {(query.match, query.keep_stop_words) for query in deeper} == {("all", False)}
 
 
-def test_a_list_does_not_go_on_into_what_is_too_far_away() -> None:
+def test_a_list_ends_before_passages_below_the_floor() -> None:
     names = [f"v{n:03}" for n in range(150)]
     retriever = hybrid_of("", Ranks("vector", " ".join(names), below_floor=" ".join(names[20:])))[0]
     assert ids(retriever.search(RANKED._replace(k=1000))) == names[:20]
@@ -379,7 +379,7 @@ def test_a_list_does_not_go_on_into_what_is_too_far_away() -> None:
     assert not retriever.search(RANKED._replace(k=10, offset=10)).more
 
 
-def test_by_date_what_has_the_words_is_not_buried_under_what_is_younger_and_vaguely_alike() -> None:
+def test_by_date_younger_passages_without_the_words_are_left_out() -> None:
     dated = {name: chunk(name, date=f"2026-01-{day:02}") for name, day in (("a", 5), ("b", 9), ("c", 5), ("young", 20))}
     words, meaning = [dated[name] for name in "abc"], [dated[name] for name in ("young", "b", "c")]
     by_date = HYBRID._replace(sort="date")
@@ -389,7 +389,7 @@ def test_by_date_what_has_the_words_is_not_buried_under_what_is_younger_and_vagu
     assert ids(alike) == ["young", "b", "c"], "without any words, meaning is all there is"
 
 
-def test_whoever_insists_on_words_gets_what_has_them_in_the_order_of_both_sides() -> None:
+def test_a_query_that_insists_on_words_lists_only_passages_with_them_in_fused_order() -> None:
     hits = hybrid_of("a b c", "x c y b")[0].search(HYBRID._replace(insists=True))
     assert ids(hits) == ["c", "b", "a"]
     assert not hits.more
@@ -406,7 +406,7 @@ def test_few_hits_per_document_are_looked_for_deeper_when_one_document_fills_the
     assert hits.more
 
 
-def test_looking_deeper_ends_also_where_a_retriever_always_promises_more() -> None:
+def test_looking_deeper_ends_if_a_retriever_always_promises_more() -> None:
     endless = Foreign("lexical", [chunk(str(number), "book") for number in range(50)], more=True)
     assert len(hybrid_of(endless, "x")[0].search(HYBRID._replace(k=4, per_doc=1))) == 2
 
@@ -423,7 +423,7 @@ def test_notices_of_both_sides_go_along_and_hits_without_the_words_are_called_so
 
 
 @pytest.mark.parametrize("least", [{"min_score": 0.6}, {"threshold": 0.02}])
-def test_what_scores_less_than_asked_for_is_removed_and_counted(least: dict[str, Any]) -> None:
+def test_hits_below_the_least_score_are_removed_and_counted(least: dict[str, Any]) -> None:
     hits = hybrid_of("a both", "both c")[0].search(HYBRID._replace(explain=True, **least))
     assert (ids(hits), hits.below_scores, hits.more) == (["both"], 2, False)
     assert hits.explanation is not None
@@ -557,7 +557,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
 
 
 @pytest.mark.parametrize("duplicates", ["show", "fold"])
-def test_what_is_gone_when_it_is_to_be_read_leaves_its_place_to_the_next(
+def test_a_passage_that_is_removed_before_it_is_read_is_replaced_by_the_next(
     many: Path, toy: type[Toy], duplicates: Any
 ) -> None:
     query = SearchQuery("a seed in the garden", mode="hybrid", match="any", k=5, duplicates=duplicates)
@@ -565,7 +565,7 @@ def test_what_is_gone_when_it_is_to_be_read_leaves_its_place_to_the_next(
         assert found.hybrid is not None
         before = ids(found.hybrid.search(query._replace(k=8)))
         stored = found.lexical.contexts
-        found.lexical.contexts = lambda chunk_ids: stored(
+        found.lexical.contexts = lambda chunk_ids: stored(  # type: ignore[method-assign]
             [chunk_id for chunk_id in chunk_ids if chunk_id not in (before[0], before[3])]
         )
         hits = found.hybrid.search(query)
@@ -575,7 +575,7 @@ def test_what_is_gone_when_it_is_to_be_read_leaves_its_place_to_the_next(
 
 @pytest.mark.parametrize("foreign", [("lexical",), ("vector",), ("lexical", "vector")], ids=" and ".join)
 @pytest.mark.parametrize("options", [{}, {"k": 4, "offset": 3}, {"duplicates": "fold"}, {"fusion": "convex"}], ids=str)
-def test_retrievers_with_the_two_methods_of_the_protocol_give_what_ours_give(
+def test_foreign_retrievers_with_the_two_methods_of_the_protocol_give_the_same_hits(
     many: Path, toy: type[Toy], foreign: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     """Alone, and mixed with one of ours: the same passages, scores and snippets."""
@@ -598,9 +598,7 @@ def test_searching_only_reads(corpus: Path, toy: type[Toy]) -> None:
     assert corpus.read_bytes() == before
 
 
-def test_hybrid_finds_at_least_what_the_better_side_finds_where_each_finds_something_else(
-    tmp_path: Path, toy: type[Toy]
-) -> None:
+def test_hybrid_finds_at_least_as_much_as_the_better_side(tmp_path: Path, toy: type[Toy]) -> None:
     """Two notes have the number, which means nothing to the model; two say the same in other words; each side
     finds only its own.
     """
@@ -721,7 +719,7 @@ def _without_cosines(run: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_snippets_mark_the_words_of_the_query_also_in_what_was_found_by_meaning(corpus: Path, toy: type[Toy]) -> None:
+def test_snippets_of_vector_hits_mark_the_words_of_the_query(corpus: Path, toy: type[Toy]) -> None:
     with hybrid_on(corpus, toy.models(), toy) as retriever:
         hits = retriever.search(SearchQuery("tell salt", mode="hybrid", match="all"))
         assert [notice.code for notice in hits.notices] == ["similar_only"]

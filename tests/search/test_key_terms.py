@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import kebab
-from kebab.search.key_terms import MOST_WORDS, key_terms
+from kebab.search.similar import MOST_WORDS, key_terms
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
 
@@ -35,7 +35,7 @@ def test_rare_words_come_before_common_ones_and_stop_words_not_at_all(tmp_path: 
         ]  # quagga is nowhere else, so it finds nothing
 
 
-def test_what_a_text_repeats_comes_first(tmp_path: Path) -> None:
+def test_repeated_words_come_first(tmp_path: Path) -> None:
     with index_of(tmp_path, {"a.txt": "okapi zebra", "b.txt": "zebra okapi", "c.txt": "nothing"}) as index:
         assert key_terms("zebra okapi zebra zebra", index) == ["zebra", "okapi"]
         assert key_terms("okapi zebra okapi okapi", index) == ["okapi", "zebra"]

@@ -103,7 +103,7 @@ def found(retriever: LexicalRetriever, text: str, **options: Any) -> list[str]:
 # --- the contract
 
 
-def test_it_is_a_retriever_with_the_version_it_was_given(retriever: LexicalRetriever) -> None:
+def test_a_lexical_retriever_has_the_index_version_it_was_given(retriever: LexicalRetriever) -> None:
     as_port: Retriever = retriever
     assert as_port.index_version() == "v1.0"
     assert {hit.index_version for hit in as_port.search(SearchQuery("cargo"))} == {"v1.0"}
@@ -124,7 +124,7 @@ def test_hits_come_ordered_with_a_normalised_bm25_as_their_score(retriever: Lexi
     assert {hit.score_kind for hit in hits} == {"bm25"}
 
 
-def test_the_score_is_the_formula_applied_to_what_fts5_says(corpus: Path) -> None:
+def test_the_score_is_the_normalised_bm25_of_fts5(corpus: Path) -> None:
     connection = Database(corpus).reader()
     raw = dict(
         connection.execute(
@@ -323,7 +323,7 @@ def test_all_wants_every_word_and_any_wants_one(retriever: LexicalRetriever) -> 
     assert found(retriever, "cargo nginx") == []
 
 
-def test_auto_keeps_the_list_of_all_when_it_is_long_enough(retriever: LexicalRetriever) -> None:
+def test_auto_keeps_the_list_of_all_words_if_it_is_long_enough(retriever: LexicalRetriever) -> None:
     hits = retriever.search(SearchQuery("cargo workspace", match="auto", k=1))
     assert (hits.match, paths(hits)) == ("all", ["rust/workspace.md"])
 
@@ -361,16 +361,14 @@ def test_some_of_the_words_say_little_about_code_and_all_of_them_as_much_as_abou
     assert marked == weak
 
 
-def test_for_a_hybrid_query_it_is_known_which_passages_have_all_the_words(retriever: LexicalRetriever) -> None:
+def test_a_hybrid_query_marks_passages_with_all_the_words(retriever: LexicalRetriever) -> None:
     assert ranked(retriever, "cargo workspace", "all_words", match="auto")[1] == {"rust/workspace.md"}
     assert ranked(retriever, "cargo workspace", "all_words", match="any")[1] == {"rust/workspace.md"}
     assert ranked(retriever, "cargo", "all_words", match="auto")[1] == set(found(retriever, "cargo"))
 
 
 @pytest.mark.parametrize("text", ["cargo workspace", "how do I install the cargo of a submarine", "cargo"])
-def test_what_is_known_of_the_words_does_not_depend_on_how_the_match_was_chosen(
-    retriever: LexicalRetriever, text: str
-) -> None:
+def test_marks_of_all_words_do_not_depend_on_the_match_option(retriever: LexicalRetriever, text: str) -> None:
     """Regression: the next page pins the match of the first, and weighed the same hits otherwise."""
     first = retriever.rank(SearchQuery(text, mode="hybrid", match="auto"), 30)
     again = SearchQuery(text, mode="hybrid", match=first.match, keep_stop_words=False)  # type: ignore[arg-type]
@@ -409,7 +407,7 @@ def test_a_whole_sentence_finds_something_while_one_content_word_is_indexed(
     assert found(retriever, question, match="auto")
 
 
-def test_the_response_says_which_class_answered(retriever: LexicalRetriever) -> None:
+def test_the_response_names_the_match_that_answered(retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("cargo")).match == "all"
     assert retriever.search(SearchQuery("cargo", match="any")).match == "any"
     assert retriever.search(SearchQuery("'cargo'", match="auto")).match == "raw"
@@ -426,14 +424,14 @@ def test_stop_words_are_dropped_in_auto_and_kept_by_all_phrases_and_raw(retrieve
     assert found(retriever, "'what is anyhow'", match="auto") == []
 
 
-def test_a_query_of_stop_words_alone_is_searched_as_it_is(retriever: LexicalRetriever) -> None:
+def test_a_query_of_stop_words_alone_keeps_them(retriever: LexicalRetriever) -> None:
     assert "ops/deploy.md" in found(retriever, "the", match="auto")
 
 
 # --- prefixes
 
 
-def test_a_star_finds_words_that_begin_so_though_the_index_is_stemmed(retriever: LexicalRetriever) -> None:
+def test_a_star_finds_words_with_the_prefix_although_the_index_is_stemmed(retriever: LexicalRetriever) -> None:
     assert set(found(retriever, "installat*")) == {"ops/deploy.md", "tools/run.py"}
     assert found(retriever, "tooth*") == ["list.txt"]
     assert found(retriever, "zzz*") == []
@@ -476,7 +474,7 @@ def test_raw_fts5_is_passed_through_and_its_errors_are_ours(retriever: LexicalRe
     ["user-agent", "c++", "std::vector", "install AND", "NOT git", "(x", "*", '"', "a:b", "^cargo", "{}", "-cargo", "cargo)", "NEAR(a b)", "a'b", "AND OR NOT",
      '"" ""', "\0", "cargo\0workspace", "%", "_", "\\", "--", ";", "🙂", "\u200d", "e\u0301", "text : cargo"],
 )  # fmt: skip
-def test_what_raises_in_raw_fts5_is_an_ordinary_query_here(retriever: LexicalRetriever, text: str) -> None:
+def test_text_that_raises_in_raw_fts5_is_an_ordinary_query(retriever: LexicalRetriever, text: str) -> None:
     for match in ("all", "any", "auto"):
         retriever.search(SearchQuery(text, match=match, explain=True))
 
@@ -770,7 +768,9 @@ def test_sorting_by_date_puts_the_newest_first_and_keeps_every_match(many: Path)
 # --- explanations
 
 
-def test_an_explanation_says_what_was_asked_what_matched_and_what_filters_removed(retriever: LexicalRetriever) -> None:
+def test_an_explanation_has_the_expression_the_matches_and_the_number_removed_by_filters(
+    retriever: LexicalRetriever,
+) -> None:
     hits = retriever.search(
         SearchQuery("how is the cargo packed", match="auto", explain=True, filters=SearchFilters(tags_any=("rust",)))
     )

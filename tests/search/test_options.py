@@ -63,7 +63,7 @@ def test_options_have_aliases_and_lists_may_be_text(options: dict[str, Any], nam
         ({"zzzzzz": 1}, "Options:"),
     ],
 )
-def test_a_wrong_name_or_value_is_an_error_that_lists_what_is_valid(options: dict[str, Any], hint: str) -> None:
+def test_the_error_for_a_wrong_name_or_value_lists_the_valid_ones(options: dict[str, Any], hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         SearchRequest.from_options(options)
     assert hint in (caught.value.hint or "")
@@ -103,7 +103,7 @@ def test_dates_are_absolute_or_counted_back_from_now(text: str, date: str) -> No
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "2026-02-30", "week", "1 fortnight", "-1 week"])
-def test_what_is_no_date_is_an_error_with_examples(text: str) -> None:
+def test_the_error_for_a_wrong_date_has_examples(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         absolute_date(text, "after", NOW)
     assert "2 weeks" in (caught.value.hint or "")

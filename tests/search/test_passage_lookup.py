@@ -77,7 +77,7 @@ def test_lines_outside_every_chunk_have_a_text_and_no_chunk(catalog: SqliteCatal
         ("other.md#page=2", NotFound, "other.md has lines 1 to 3, and no pages or regions."),
     ],
 )
-def test_what_is_not_there_is_said_as_fetch_says_it(
+def test_a_missing_passage_gives_the_error_of_fetch(
     catalog: SqliteCatalog, reference: str, error: type[KebabError], message: str
 ) -> None:
     with pytest.raises(error) as raised:

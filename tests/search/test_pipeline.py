@@ -136,7 +136,7 @@ def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, monkeypat
 @pytest.mark.parametrize(
     "cursor", ["", " ", "x", "e30", "bnVsbA", "W10", "!!!!", "한글", "eyJvZiI6MX0", "=" * 50, "a" * 10_000]
 )
-def test_what_is_no_cursor_is_refused_and_never_crashes(kb: kebab.KnowledgeBase, cursor: str) -> None:
+def test_text_that_is_no_cursor_is_refused_and_never_crashes(kb: kebab.KnowledgeBase, cursor: str) -> None:
     if not cursor.strip():
         kb.search("okapi", cursor=None)
         return
@@ -291,7 +291,7 @@ def vkb(vector_database: Path, toy: type[Toy]) -> Iterator[kebab.KnowledgeBase]:
         yield opened
 
 
-def test_every_mode_reports_the_version_of_what_answered(vkb: kebab.KnowledgeBase) -> None:
+def test_every_mode_reports_its_index_version(vkb: kebab.KnowledgeBase) -> None:
     versions = {mode: vkb.search("okapi", mode=mode).index_version for mode in ("lexical", "vector", "hybrid")}
     assert versions["lexical"].startswith("lex:")
     assert versions["vector"] == "vec:words@1:32"
@@ -431,7 +431,7 @@ def test_while_vectors_are_missing_the_answer_says_how_many(tmp_path: Path, toy:
 
 
 @pytest.mark.parametrize("query", ["okapi NOT zebra", "'okapi'", "okapi AND (giraffe NOT zebra)"])
-def test_what_meaning_cannot_answer_is_answered_by_words(vkb: kebab.KnowledgeBase, query: str) -> None:
+def test_queries_that_vectors_cannot_answer_are_answered_by_words(vkb: kebab.KnowledgeBase, query: str) -> None:
     response = vkb.search(query)
     assert (response.mode, response.method, codes(response)[0]) == ("hybrid", "lexical", "words_only")
     assert ids(response) == ids(vkb.search(query, mode="lexical"))
@@ -593,7 +593,7 @@ def test_a_cursor_made_before_the_vectors_changed_their_model_is_refused(vector_
 # --- explanations
 
 
-def test_what_is_short_of_k_is_said_in_the_explanation(vkb: kebab.KnowledgeBase) -> None:
+def test_the_explanation_counts_hits_missing_to_k(vkb: kebab.KnowledgeBase) -> None:
     response = vkb.search("okapi", k=30, path="0*.md", explain=True)
     assert response.explanation is not None
     assert len(response) == 10

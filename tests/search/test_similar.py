@@ -69,7 +69,7 @@ def test_the_closest_passages_come_first_without_the_passage_itself(opened: keba
     assert response.index_version.startswith("vec:")
 
 
-def test_no_model_is_asked_for_what_is_stored_already(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
+def test_similar_passages_need_no_model(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
     embedder = toy.embedder()
     with toy.open(tmp_path / "kb.sqlite", toy.models(embedder)) as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES))
@@ -208,7 +208,7 @@ def test_each_script_is_compared_in_its_own_space(tmp_path: Path, toy: type[Toy]
         assert {hit.doc_path for hit in korean} == {"b.md", "c.md", "d.md"}
 
 
-def test_nothing_similar_is_said(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
+def test_no_similar_passage_gives_a_notice(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes({"a.md": "okapi\n\n", "b.md": "zebra"}))
         for options in ({"type": "pdf"}, {"min_score": 1.0}, {"mode": "lexical"}, {"offset": 5}):
@@ -219,7 +219,7 @@ def test_nothing_similar_is_said(tmp_path: Path, toy: type[Toy], write_notes: Wr
 
 
 @pytest.mark.parametrize("reference", ["nothing.md", "git.md#L9999", "git.md#page=1", "ffffffffffffffffffff"])
-def test_what_is_not_there_is_not_found(opened: kebab.KnowledgeBase, reference: str) -> None:
+def test_a_missing_reference_is_not_found(opened: kebab.KnowledgeBase, reference: str) -> None:
     with pytest.raises(NotFound):
         opened.similar(reference)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.core.search import QueryTerms
-from kebab.search.snippets import ELLIPSIS, Snippet, SnippetLimits, make_snippet, matches_in
+from kebab.search.snippets import ELLIPSIS, Snippet, SnippetLimits, SnippetMaker, matches_in
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 
 
@@ -42,7 +42,7 @@ def test_a_snippet_is_verbatim_and_within_its_limits(
     tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int
 ) -> None:
     """R014, R015, R034."""
-    snippet = make_snippet(text, sought, tokenizer, SnippetLimits(chars))
+    snippet = SnippetMaker(tokenizer, SnippetLimits(chars)).of(text, sought)
     assert len(snippet.text) <= chars
     assert len(snippet.text.split()) <= max(1, chars // 4)
     candidates = {snippet.text}
@@ -55,7 +55,7 @@ def test_a_snippet_is_verbatim_and_within_its_limits(
 def test_highlights_are_ordered_inside_the_snippet_and_stand_on_matches(
     tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int
 ) -> None:
-    snippet = make_snippet(text, sought, tokenizer, SnippetLimits(chars))
+    snippet = SnippetMaker(tokenizer, SnippetLimits(chars)).of(text, sought)
     position = 0
     places = [text[start:end] for start, end in matches_in(text, sought, tokenizer)]
     for start, end in snippet.highlights:
@@ -89,13 +89,13 @@ def test_marked_gives_the_form_of_the_web_page(
     tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, marked: str
 ) -> None:
     """R049."""
-    assert make_snippet(text, sought, tokenizer, SnippetLimits(220)).marked() == marked
+    assert SnippetMaker(tokenizer, SnippetLimits(220)).of(text, sought).marked() == marked
 
 
 def test_sixteen_words_with_marks_and_ellipsis(tokenizer: SqliteTokenizer) -> None:
     """R049."""
     text = "before " * 100 + "the git command " + "after " * 100
-    snippet = make_snippet(text, terms("git"), tokenizer, SnippetLimits(64))
+    snippet = SnippetMaker(tokenizer, SnippetLimits(64)).of(text, terms("git"))
     assert len(snippet.text.split()) <= 16
     assert snippet.text.startswith(ELLIPSIS)
     assert snippet.text.endswith(ELLIPSIS)
@@ -109,19 +109,19 @@ def test_other_marks_may_be_chosen() -> None:
 def test_a_short_text_is_shown_whole_and_a_long_one_from_its_beginning_when_nothing_matches(
     tokenizer: SqliteTokenizer,
 ) -> None:
-    assert make_snippet("short text", terms("x"), tokenizer, SnippetLimits(220)).text == "short text"
-    long = make_snippet("word " * 200, terms("x"), tokenizer, SnippetLimits(220))
+    assert SnippetMaker(tokenizer, SnippetLimits(220)).of("short text", terms("x")).text == "short text"
+    long = SnippetMaker(tokenizer, SnippetLimits(220)).of("word " * 200, terms("x"))
     assert long.text.startswith("word word")
     assert long.text.endswith("word" + ELLIPSIS)
 
 
 def test_the_window_shows_where_most_of_the_query_stands(tokenizer: SqliteTokenizer) -> None:
     text = "git " + "filler words " * 60 + "install git with brew " + "more filler " * 60
-    assert "install git" in make_snippet(text, terms("instal", "git", "brew"), tokenizer, SnippetLimits(100)).text
+    assert "install git" in SnippetMaker(tokenizer, SnippetLimits(100)).of(text, terms("instal", "git", "brew")).text
 
 
-def test_a_match_wider_than_the_window_is_marked_as_far_as_it_is_seen(tokenizer: SqliteTokenizer) -> None:
-    snippet = make_snippet("문" * 1000, terms(cjk=("문" * 1000,)), tokenizer, SnippetLimits(50))
+def test_a_match_wider_than_the_window_is_marked_up_to_its_edge(tokenizer: SqliteTokenizer) -> None:
+    snippet = SnippetMaker(tokenizer, SnippetLimits(50)).of("문" * 1000, terms(cjk=("문" * 1000,)))
     assert len(snippet.text) <= 50
     assert snippet.highlights
     assert "문" in snippet.text
@@ -130,5 +130,5 @@ def test_a_match_wider_than_the_window_is_marked_as_far_as_it_is_seen(tokenizer:
 def test_korean_and_emoji_count_as_characters(tokenizer: SqliteTokenizer) -> None:
     """R015."""
     for text in ("한국어문장이길게이어진다" * 50, "🙂" * 500, "긴 문장 " * 200):
-        snippet = make_snippet(text, terms("x"), tokenizer, SnippetLimits(60))
+        snippet = SnippetMaker(tokenizer, SnippetLimits(60)).of(text, terms("x"))
         assert 0 < len(snippet.text) <= 60

@@ -89,7 +89,7 @@ def test_suggestions_obey_the_filters(kb: kebab.KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     "query", ["okapiquagga", "xyz", "2025", "'kuberntes'", "kubernetes nginx", "…", "the", "nothinglikeit AND neither"]
 )
-def test_where_nothing_is_near_nothing_is_said(kb: kebab.KnowledgeBase, query: str) -> None:
+def test_without_near_words_there_is_no_suggestion(kb: kebab.KnowledgeBase, query: str) -> None:
     assert meant(kb.search(query, match="all")) == []
 
 

@@ -60,7 +60,7 @@ def test_an_exclusion_that_fits_nothing_is_named_beside_the_reason(kb: kebab.Kno
     ]
 
 
-def test_filters_that_documents_pass_are_not_blamed_for_words_that_nobody_wrote(kb: kebab.KnowledgeBase) -> None:
+def test_filters_that_documents_pass_are_not_named_when_words_are_missing(kb: kebab.KnowledgeBase) -> None:
     response = kb.search("giraffe", mode="lexical", path="ops/*", exclude_path="nowhere/*")
     assert not response.hits
     assert "unmatched_filter" not in [notice.code for notice in response.notices]

@@ -284,7 +284,7 @@ def test_an_error_of_the_model_is_passed_on(corpus: Path, toy: type[Toy], monkey
         vector.search("install git")
 
 
-def test_what_is_wrong_with_the_vectors_is_said_with_every_answer(corpus: Path, toy: type[Toy]) -> None:
+def test_notices_about_the_vectors_come_with_every_list(corpus: Path, toy: type[Toy]) -> None:
     notice = Says.PARTIAL_VECTORS.notice(3, 6)
     with opened(corpus, toy.models(), notices=[notice]) as vector:
         for text in ("install git", '""'):
@@ -345,7 +345,7 @@ def test_any_text_may_be_asked(vector: Opened, text: str) -> None:
     ],
     ids=["tags_any", "tags_all", "types", "lang", "path_glob", "exclude_paths", "dates", "nothing"],
 )
-def test_filters_leave_only_what_passes_them_however_far_away_it_is(
+def test_filters_keep_only_passing_documents_however_far_away(
     vector: Opened, filters: dict[str, Any], expected: set[str]
 ) -> None:
     """Fewer than were asked for is no error."""
@@ -430,7 +430,7 @@ def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of:
     )
 
 
-def test_what_words_know_better_is_weak_and_what_they_cannot_reach_is_not(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_text_in_the_script_of_a_weak_space_is_weak_and_other_text_is_not(corpus_of: Corpus, toy: type[Toy]) -> None:
     vector = corpus_of(MIXED, toy.two_scripts(KOREAN))
     assert vector.marked("깃을 설치", "weak") == {"ko/git.md", "ko/bread.md"}
     assert vector.marked("install git", "weak") == set()
@@ -475,9 +475,7 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_o
     assert places == sorted(places)
 
 
-def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(
-    corpus_of: Corpus, toy: type[Toy]
-) -> None:
+def test_two_scopes_of_one_space_are_merged_by_cosine_and_bonus(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Added:
         """Adds so much to the other languages that they come first."""
 
@@ -543,7 +541,7 @@ def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_ot
     assert models.everything.texts("query") == []
 
 
-def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_too_far_away(
+def test_text_in_another_script_that_is_closer_than_all_own_text_is_not_below_the_floor(
     corpus_of: Corpus, toy: type[Toy]
 ) -> None:
     """Regression: the English page that answers was left out for being below its floor, and Korean ones farther away
@@ -573,7 +571,7 @@ def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_t
     assert vector.marked("깃을 설치", "below_floor") == set()
 
 
-def test_what_lies_below_the_floor_of_its_space_is_called_so(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_passages_below_the_floor_of_their_space_are_marked(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Floored:
         def __init__(self, embedder: WordEmbedder) -> None:
             self._models = toy.models(embedder)
@@ -597,7 +595,7 @@ def test_what_lies_below_the_floor_of_its_space_is_called_so(corpus_of: Corpus, 
 # --- explanations
 
 
-def test_an_explanation_names_model_cosine_rank_and_what_was_asked_for(vector: Opened) -> None:
+def test_an_explanation_names_model_cosine_rank_and_depth(vector: Opened) -> None:
     hits = vector.search("install git", k=3, explain=True)
     assert hits.explanation == {
         "vector": {

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tests.documents import make_document
 
-from kebab.analysis.query_syntax import parse
 from kebab.core.documents import Source
 from kebab.core.ports import Embedder, NewVector
+from kebab.core.query_tree import parse
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite.database import Connection, Database
 from kebab.store.sqlite.documents import SqliteDocumentStore

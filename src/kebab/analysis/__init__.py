@@ -1,1 +1,1 @@
-"""Text to terms, the same way for what is indexed and for what is asked."""
+"""Text to terms, the same for documents and queries."""

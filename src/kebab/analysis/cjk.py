@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
 
 from kebab.core.text import nfc
@@ -18,24 +17,13 @@ from kebab.core.text import nfc
 _HANGUL = "\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f"
 _KANA = "\u3040-\u30ff\u31f0-\u31ff"
 _HAN = "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3005\U00020000-\U0003ffff"
+# Compiled on first use: large character classes take milliseconds, and an English query needs none of them. _HANGUL
+# includes the jamo that macOS decomposes syllables into, so the test for CJK works before NFC.
+_ANY_CJK = f"[{_HANGUL}{_KANA}{_HAN}]"
+_RUN = f"(?P<hangul>[{_HANGUL}]+)|(?P<kana>[{_KANA}]+)|(?P<han>[{_HAN}]+)|(?P<other>[^{_HANGUL}{_KANA}{_HAN}]+)"
 _WORD = re.compile(r"\w+")
 _BEFORE = 3
 """How many plain words of a phrase may precede one that touches CJK letters."""
-
-
-@cache
-def _any_cjk() -> re.Pattern[str]:
-    """Compiled on first use: large character classes take milliseconds, and an English query needs none of them.
-
-    _HANGUL includes the jamo that macOS decomposes syllables into, so this test works before NFC.
-    """
-    return re.compile(f"[{_HANGUL}{_KANA}{_HAN}]")
-
-
-@cache
-def _run() -> re.Pattern[str]:
-    kinds = {"hangul": _HANGUL, "kana": _KANA, "han": _HAN, "other": f"^{_HANGUL}{_KANA}{_HAN}"}
-    return re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in kinds.items()))
 
 
 class Run(NamedTuple):
@@ -45,12 +33,12 @@ class Run(NamedTuple):
 
 
 def has_cjk(text: str) -> bool:
-    return not text.isascii() and _any_cjk().search(text) is not None
+    return not text.isascii() and re.search(_ANY_CJK, text) is not None
 
 
 def without_cjk(text: str) -> str:
     """The text with a space in place of every CJK letter; all other characters keep their offset."""
-    return _any_cjk().sub(" ", text) if has_cjk(text) else text
+    return re.sub(_ANY_CJK, " ", text) if has_cjk(text) else text
 
 
 def without_hangul(text: str) -> str:
@@ -62,7 +50,7 @@ def runs(word: str) -> list[Run]:
     """The word cut where the script changes, in NFC."""
     if word.isascii():
         return [Run("other", word)] if word else []
-    return [Run(match.lastgroup or "other", match[0]) for match in _run().finditer(nfc(word))]
+    return [Run(match.lastgroup or "other", match[0]) for match in re.finditer(_RUN, nfc(word))]
 
 
 def pairs(run: str) -> list[str]:

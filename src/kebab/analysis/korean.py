@@ -87,7 +87,7 @@ def _endings() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @lru_cache(maxsize=4096)
 def root(word: str) -> str:
-    """What the forms of a word share: nouns without particle, verbs without endings. To compare, not to show."""
+    """The shared part of all forms of a word: nouns without particle, verbs without endings. To compare, not to show."""
     verb = re.fullmatch(_VERB_OF_NOUN, word)
     noun = strip_particle(word)
     if verb or len(word) - len(noun) >= 2:  # 도서관에서 does not end as 걸려서 does
@@ -144,7 +144,7 @@ def verb_stem(word: str) -> str | None:
 
 @lru_cache(maxsize=1 << 10)
 def forms_of(stem: str) -> re.Pattern[str]:
-    """A pattern that finds the verb of this stem at the beginning of a word, whatever its ending."""
+    """A pattern that finds the verb of this stem at the beginning of a word, with any ending."""
     before, last = stem[:-1], stem[-1]
     onset, vowel, below = _parts(last)
     written = _VOWELS[vowel]

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from kebab.analysis import cjk, korean
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.core.ports import Tokenizer
 
 _WORD = re.compile(r"\w+")

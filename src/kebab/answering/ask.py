@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kebab.answering.pipeline import Dictation, answer, evidence_request
-from kebab.search.pipeline import search
-from kebab.search.retrievers import lexical_index
+from kebab.search.pipeline import lexical_index, search
 
 if TYPE_CHECKING:
     from kebab.answering.chat_client import ChatClient

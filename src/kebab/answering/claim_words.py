@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kebab.analysis import cjk, korean
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.analysis.terms import inner_words
 from kebab.answering.labels import LABEL, is_label, key_of
 from kebab.answering.word_senses import Senses, korean_like

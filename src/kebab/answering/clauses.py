@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.answering.bounds import start_with_bound
 from kebab.answering.claim_words import NOTHING_SAID, ClaimWord, Said, distinct, is_action, is_light, said_by, words_of
 from kebab.answering.idioms import in_plain_words

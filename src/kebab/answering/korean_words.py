@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kebab.analysis import korean
 from kebab.analysis.korean import forms_of, verb_stem
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 
 _RUN = re.compile(r"[가-힣]+")
 _ASKS = re.compile(r"무엇|뭐|뭘|뭔|어떤|어떻|어느|왜|언제|어디|누구|누가|누굴|몇|얼마|며칠|무슨")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kebab.analysis import korean
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 
 LABEL = "label"
 """The script of such words, which have no other forms."""

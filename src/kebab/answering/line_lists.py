@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.answering.kinds import MONTH, WEEKDAY
 
 _STAMP = re.compile(

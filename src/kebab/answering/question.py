@@ -10,7 +10,7 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis import cjk
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.analysis.terms import ContentWord, content_words, inner_words
 from kebab.analysis.word_forms import base_of, other_words, related_stems, short_compounds, told_apart
 from kebab.answering.asked_for import asked_for, only_says_so

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]+")
 _END_OF_AUTHORITY = re.compile(r"[/?#\\]")
 _SHORTEST_SECRET = 4
-"""What is shorter is part of many words; taking it out would leave nothing to read."""
+"""Shorter texts are part of many words and stay."""
 
 
 def without_password(address: str) -> str:
@@ -31,7 +31,7 @@ def masked_address(text: str) -> str:
 def shown_address(url: str) -> str:
     """Without the name and password it may have in it.
 
-    Where a password may reach beyond the first slash, nobody can say where it ends: then only the scheme is shown.
+    If a password may contain a slash, its end is unknown: then only the scheme is shown.
     """
     scheme, found, rest = url.partition("://")
     if not found:

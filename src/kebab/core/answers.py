@@ -42,7 +42,7 @@ class AnswerCitation(NamedTuple):
     title: str
     """Of the document."""
     date: str
-    """Of the document: what tells which of two that differ is the newer one."""
+    """Of the document; it shows which of two differing documents is newer."""
     stale: bool
     """Whether its file has changed or is gone since it was indexed."""
     quote: str | None

@@ -59,7 +59,7 @@ def checked(
 def _is_a(value: Any, kind: type) -> bool:
     if kind is list:
         return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
-    # A bool is an int, and NaN is a float: neither is a number that somebody means.
+    # In Python a bool is an int and NaN is a float; neither is accepted as a number.
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) and value == value
 
 
@@ -87,8 +87,8 @@ def empty(name: str) -> UsageError:
 
 
 def from_text(text: str, kind: type) -> Any:
-    """What a text in an address, a variable or on a command line means. One that is no such value stays a text, which
-    `checked` then refuses; Python itself would also take 1_000 and NaN for numbers.
+    """The value of a text in an address, a variable or on a command line. Any other text stays a text, which `checked`
+    refuses; Python itself also reads 1_000 and NaN as numbers.
     """
     if kind is bool:
         return _SWITCHES.get(text.strip().lower(), text)
@@ -101,7 +101,7 @@ def from_text(text: str, kind: type) -> Any:
 
 
 def close_to(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that was probably meant."""
+    """The known name that is probably meant."""
     from difflib import get_close_matches  # only when something is wrong
 
     return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)

@@ -23,7 +23,7 @@ class Deadline:
         self._given_up = False
 
     def give_up(self) -> None:
-        """The result is no longer wanted. Any thread may call this."""
+        """Ends the work, whose result is no longer wanted. Any thread may call this."""
         self._given_up = True
 
     def left(self) -> float:
@@ -39,7 +39,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[Deadline]:
-    """Limits what runs inside to so many seconds; None sets no limit, but the work can still be given up."""
+    """Limits the work inside to these seconds; with None it can still be given up."""
     deadline = Deadline(seconds)
     token = _current.set(deadline)
     try:
@@ -55,7 +55,7 @@ def is_over() -> bool:
 
 
 def at_most(seconds: float) -> float:
-    """So many seconds, or what is left of the current time limit if that is less."""
+    """These seconds, or the rest of the current time limit if that is less."""
     deadline = _current.get()
     return seconds if deadline is None else min(seconds, deadline.left())
 

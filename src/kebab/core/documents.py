@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.paths import file_name, file_stem
-from kebab.core.spans import Span
-from kebab.core.text import cut_to_tokens
+from kebab.core.spans import PageSpan, Span, lines_of
+from kebab.core.text import LineTable, cut_to_tokens
 
 
 class Block(NamedTuple):
@@ -51,7 +51,7 @@ class ParsedDocument:
     encoding: str = "utf-8"
     paged: bool = False
     page_labels: tuple[str | None, ...] = ()
-    """What is printed on each page, where that is known."""
+    """The printed number of each page, where it is known."""
     chapters: tuple[int, ...] = ()
     """Where the chapters of a book begin in `text`, or what else no passage may reach into from before it."""
     code_lang: str | None = None
@@ -63,8 +63,8 @@ _MOST_NAMES = 200
 
 
 def bounded(document: ParsedDocument) -> ParsedDocument:
-    """With names of a length that names have. Title and headings stand on every passage below them: a pasted log that a
-    line of dashes makes a heading would be stored once per passage. The text itself stays as it is, and can be found.
+    """The document with names cut to a sensible length. Title and headings are stored with every passage below them,
+    and a line of dashes can turn a pasted log into a heading. The text itself is unchanged.
     """
     names = (document.title, *document.tags, *document.aliases)
     too_many = len(document.tags) > _MOST_NAMES or len(document.aliases) > _MOST_NAMES
@@ -98,6 +98,16 @@ def page_text(text: str, page: int) -> str | None:
     """A page of a paged document's text, counted from 1."""
     pages = text.split(PAGE_BREAK)
     return pages[page - 1] if 1 <= page <= len(pages) else None
+
+
+def stands_there(text: str, start: int, end: int, span: Span, body: str, lines: LineTable) -> bool:
+    """Whether a passage is at its offsets in `body`, and on the lines or page it cites. `lines` are those of `body`."""
+    if body[start:end] != text:
+        return False
+    if isinstance(span, PageSpan):
+        return text in (page_text(body, span.page) or "")
+    cited = lines_of(span)
+    return cited is None or text in lines.slice(*cited)
 
 
 class Chunk(NamedTuple):

@@ -1,43 +1,4 @@
-"""Everything Kebab raises on purpose.
-
-    KebabError                 kebab_error
-    ├── UsageError             usage               contradicting or missing options
-    ├── ConfigError            invalid_config      a setting that is unknown or out of range
-    ├── QueryError             invalid_query       a raw FTS5 expression that does not parse
-    │   └── StaleCursor        stale_cursor        a cursor of another query or index
-    ├── SourceError            source_error        a folder that is missing, a name that is taken
-    │   └── NothingIndexable   nothing_indexable   a library without any file that could be documentation
-    ├── StoreError             store_error
-    │   ├── NotFound           not_found           no such database, document, chunk, span
-    │   ├── StillIndexing      still_indexing      a library that is just being indexed for the first time
-    │   ├── Ambiguous          ambiguous           an id prefix or path that fits several
-    │   ├── Locked             locked              another process is writing
-    │   ├── TooNew             too_new             a file written by a later version
-    │   ├── TooOld             too_old             a server of an earlier version than is needed
-    │   ├── StoreUnreachable   store_unreachable   a server that does not answer, or refuses the key
-    │   ├── NotEmpty           not_empty           the target of a migration holds something else
-    │   ├── CopyDiffers        copy_differs        all of a database was carried over, and is not the same
-    │   ├── Corrupt            corrupt             not a database, or a damaged one
-    │   ├── SchemaAltered      schema_altered      a database whose tables another program has changed
-    │   ├── ReadOnly           read_only           no permission to write
-    │   └── DiskFull           disk_full           no space left for the database
-    ├── ModelError             model_error
-    │   ├── ModelMissing       no_vectors          vectors were asked for and there are none
-    │   │   └── VectorsOff     vectors_off         the settings say that there shall be none
-    │   ├── ModelCorrupt       model_corrupt       weights that are not what they should be
-    │   ├── ModelMismatch      model_mismatch      vectors of another size or model than expected
-    │   └── ModelUnreachable   model_unreachable   an endpoint that does not answer, or refuses
-    │       └── TextRefused    text_refused        a text that an endpoint does not take, too long for instance
-    ├── ParseError             parse_error         one file that cannot be read as text
-    ├── GoldenSetError         invalid_golden_set  judged queries, or a run of them, that cannot be read
-    ├── MissingExtra           missing_extra       an optional package is not installed
-    ├── Refused                forbidden           what a server does not do for this caller
-    │   ├── Unauthorized       unauthorized        no token, or a wrong one
-    │   ├── NoSuchMethod       method_not_allowed  an address that is read with POST, or written to with GET
-    │   ├── TooLarge           too_large           a request beyond the limit of its size
-    │   ├── TooMany            too_many_requests   more requests, or wrong tokens, than one address may send
-    │   └── TimedOut           timed_out           an answer that took too long
-    └── Internal               internal            a defect of ours
+"""Everything Kebab raises on purpose. The code of a class is part of the wire format.
 
 Exceptions are for a whole operation that cannot go on. What happens to one file of many is a value in the report.
 """
@@ -57,6 +18,9 @@ class KebabError(Exception):
 
     code = "kebab_error"
 
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        cls.code = code or cls.code
+
     def __init__(self, message: str, *, hint: str | None = None, path: str | None = None) -> None:
         super().__init__(message)
         self.message = message
@@ -64,118 +28,125 @@ class KebabError(Exception):
         self.path = path
 
 
-class UsageError(KebabError):
-    code = "usage"
+class UsageError(KebabError, code="usage"):
+    """Contradicting or missing options."""
 
 
-class ConfigError(KebabError):
-    code = "invalid_config"
+class ConfigError(KebabError, code="invalid_config"):
+    """A setting that is unknown or out of range."""
 
 
-class QueryError(KebabError):
-    code = "invalid_query"
+class QueryError(KebabError, code="invalid_query"):
+    """A raw FTS5 expression that does not parse."""
 
 
-class StaleCursor(QueryError):
-    code = "stale_cursor"
+class StaleCursor(QueryError, code="stale_cursor"):
+    """A cursor of another query or index."""
 
 
-class SourceError(KebabError):
-    code = "source_error"
+class SourceError(KebabError, code="source_error"):
+    """A folder that is missing, a name that is taken."""
 
 
-class NothingIndexable(SourceError):
-    code = "nothing_indexable"
+class NothingIndexable(SourceError, code="nothing_indexable"):
+    """A library without any file that could be documentation."""
 
 
-class StoreError(KebabError):
-    code = "store_error"
+class StoreError(KebabError, code="store_error"):
+    """The store cannot do what was asked."""
 
 
-class NotFound(StoreError):
-    code = "not_found"
+class NotFound(StoreError, code="not_found"):
+    """No such database, document, chunk or span."""
 
 
-class StillIndexing(StoreError):
-    code = "still_indexing"
+class StillIndexing(StoreError, code="still_indexing"):
+    """A library that is being indexed for the first time."""
 
 
-class Ambiguous(StoreError):
-    code = "ambiguous"
+class Ambiguous(StoreError, code="ambiguous"):
+    """An id prefix or path that fits several."""
 
 
-class Locked(StoreError):
-    code = "locked"
+class Locked(StoreError, code="locked"):
+    """Another process is writing."""
 
 
-class TooNew(StoreError):
-    code = "too_new"
+class TooNew(StoreError, code="too_new"):
+    """A file written by a later version."""
 
 
-class TooOld(StoreError):
-    code = "too_old"
+class TooOld(StoreError, code="too_old"):
+    """A server of an earlier version than is needed."""
 
 
-class StoreUnreachable(StoreError):
-    code = "store_unreachable"
+class StoreUnreachable(StoreError, code="store_unreachable"):
+    """A server that does not answer, or refuses the key."""
 
 
-class NotEmpty(StoreError):
-    code = "not_empty"
+class NotEmpty(StoreError, code="not_empty"):
+    """The target of a migration holds something else."""
 
 
-class CopyDiffers(StoreError):
-    code = "copy_differs"
+class CopyDiffers(StoreError, code="copy_differs"):
+    """A database was copied completely, and the copy is not the same."""
 
 
-class Corrupt(StoreError):
-    code = "corrupt"
+class Corrupt(StoreError, code="corrupt"):
+    """Not a database, or a damaged one."""
 
 
-class SchemaAltered(StoreError):
-    code = "schema_altered"
+class SchemaAltered(StoreError, code="schema_altered"):
+    """A database whose tables another program has changed."""
 
 
-class ReadOnly(StoreError):
-    code = "read_only"
+class ReadOnly(StoreError, code="read_only"):
+    """No permission to write."""
 
 
-class DiskFull(StoreError):
-    code = "disk_full"
+class DiskFull(StoreError, code="disk_full"):
+    """No space left for the database."""
 
 
-class ModelError(KebabError):
-    code = "model_error"
+class ModelError(KebabError, code="model_error"):
+    """A model cannot do what was asked."""
 
 
-class ModelMissing(ModelError):
-    code = "no_vectors"
+class ModelMissing(ModelError, code="no_vectors"):
+    """A search by vectors where there are none."""
 
 
-class VectorsOff(ModelMissing):
-    code = "vectors_off"
+class VectorsOff(ModelMissing, code="vectors_off"):
+    """The settings turn vectors off."""
+
+    def __init__(
+        self,
+        message: str = "Vectors are turned off (embedding.model is none).",
+        *,
+        hint: str | None = "Set embedding.model to bundled, then: kb ingest",
+        path: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, path=path)
 
 
-class ModelCorrupt(ModelError):
-    code = "model_corrupt"
+class ModelCorrupt(ModelError, code="model_corrupt"):
+    """Damaged weights of a model."""
 
 
-class ModelMismatch(ModelError):
-    code = "model_mismatch"
+class ModelMismatch(ModelError, code="model_mismatch"):
+    """Vectors of another size or model than expected."""
 
 
-class ModelUnreachable(ModelError):
-    code = "model_unreachable"
+class ModelUnreachable(ModelError, code="model_unreachable"):
+    """An endpoint that does not answer, or refuses."""
 
 
-class TextRefused(ModelUnreachable):
-    code = "text_refused"
+class TextRefused(ModelUnreachable, code="text_refused"):
+    """A text that an endpoint does not take, for instance because it is too long."""
 
 
-class ParseError(KebabError):
-    """One file that cannot be taken in. `reason` is the word under which the ingest report counts it."""
-
-    code = "parse_error"
+class ParseError(KebabError, code="parse_error"):
+    """One file that cannot be read. `reason` is the word under which the ingest report counts it."""
 
     def __init__(self, message: str, *, reason: str, hint: str | None = None, path: str | None = None) -> None:
         super().__init__(message, hint=hint, path=path)
@@ -203,46 +174,44 @@ def only_parse_errors() -> Iterator[None]:
         raise ParseError(message, reason="parser_failed") from error
 
 
-class GoldenSetError(KebabError):
-    code = "invalid_golden_set"
+class GoldenSetError(KebabError, code="invalid_golden_set"):
+    """Judged queries, or a run of them, that cannot be read."""
 
 
-class MissingExtra(KebabError):
-    code = "missing_extra"
+class MissingExtra(KebabError, code="missing_extra"):
+    """An optional package is not installed."""
 
 
-class Refused(KebabError):
-    code = "forbidden"
+class Refused(KebabError, code="forbidden"):
+    """A request that the server does not allow."""
 
 
-class Unauthorized(Refused):
-    code = "unauthorized"
+class Unauthorized(Refused, code="unauthorized"):
+    """No token, or a wrong one."""
 
 
-class NoSuchMethod(Refused):
-    code = "method_not_allowed"
+class NoSuchMethod(Refused, code="method_not_allowed"):
+    """An address that is read with POST, or written to with GET."""
 
 
-class TooLarge(Refused):
-    code = "too_large"
+class TooLarge(Refused, code="too_large"):
+    """A request beyond the size limit."""
 
 
-class TooMany(Refused):
-    """`retry_after`: seconds."""
-
-    code = "too_many_requests"
+class TooMany(Refused, code="too_many_requests"):
+    """More requests, or wrong tokens, than one address may send. `retry_after`: seconds."""
 
     def __init__(self, message: str, *, hint: str | None = None, path: str | None = None, retry_after: int = 1) -> None:
         super().__init__(message, hint=hint, path=path)
         self.retry_after = retry_after
 
 
-class TimedOut(Refused):
-    code = "timed_out"
+class TimedOut(Refused, code="timed_out"):
+    """An answer that took too long."""
 
 
-class Internal(KebabError):
-    code = "internal"
+class Internal(KebabError, code="internal"):
+    """A defect of Kebab."""
 
     @classmethod
     def of(cls, error: BaseException) -> KebabError:

@@ -18,7 +18,7 @@ class NotRegular(OSError):
 def open_regular(path: str | os.PathLike[str], *, follow_link: bool = True) -> FileIO:
     """A file open for reading. OSError when it is anything but a regular file; never waits for the other end of a pipe.
 
-    What a scan saw may have been replaced since, so only what was opened is asked.
+    A scanned file may have been replaced since, so only the opened file is checked.
     """
     descriptor = _opened(path, _FLAGS if follow_link else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     try:
@@ -43,6 +43,6 @@ def _opened(path: str | os.PathLike[str], flags: int) -> int:
 
 
 def read_regular(path: str | os.PathLike[str], most_bytes: int = -1, *, follow_link: bool = True) -> bytes:
-    """What is in a regular file, or the beginning of it; OSError when it is anything else."""
+    """The bytes of a regular file, or its beginning; OSError for anything else."""
     with open_regular(path, follow_link=follow_link) as file:
         return file.read(most_bytes)

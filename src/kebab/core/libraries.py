@@ -1,4 +1,4 @@
-"""Libraries whose documentation is indexed: what is known of each, its versions, and the snippets it is found by."""
+"""Libraries whose documentation is indexed: their metadata, versions and snippets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Library(NamedTuple):
     trust_score: float | None
     """0 to 10; None until it is first indexed."""
     rules: tuple[str, ...]
-    """What its authors want whoever writes code with it to know."""
+    """Notes of its authors for people who use the library."""
     versions: tuple[LibraryVersion, ...]
     """The default one first, then from the latest tag down."""
 
@@ -95,7 +95,8 @@ class Making(NamedTuple):
     source: str
     """The name of the source that its new documents go to."""
     done: dict[str, DoneFile]
-    """What an earlier, interrupted run has taken care of, by path. What of it is not wanted any more is to be dropped.
+    """Files that an earlier, interrupted run has indexed, by path. Those that are no longer part of the version are to
+    be dropped.
     """
 
 

@@ -1,4 +1,4 @@
-"""Paths of documents: always with slashes, whatever the machine."""
+"""Paths of documents, which have slashes on every system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts expect of each other. Everything above a port works with any implementation of it; those of a store:
+"""The ports between the rooms. Code above a port works with any implementation of it. The ports of a store are in
 `store_ports`.
 """
 
@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+from kebab.core.citations import Citation
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -16,9 +18,7 @@ if TYPE_CHECKING:
 
 
 Key = int | str
-"""What a store calls something of its own. Only the store that made it can read it; everybody else hands it back as it
-is.
-"""
+"""A store's own name for a row. Only the store that made it can read it."""
 
 
 class Tokenizer(Protocol):
@@ -59,6 +59,11 @@ class ChunkContext(NamedTuple):
     embedding_model: str | None = None
     notes: tuple[str, ...] = ()
     """On the document's source and folders, the outermost first."""
+
+    @property
+    def citation(self) -> Citation:
+        """Of the first span, which covers the whole chunk."""
+        return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
 
 
 class ColumnWeights(NamedTuple):
@@ -117,7 +122,6 @@ class Embedder(Protocol):
     @property
     def fingerprint(self) -> str:
         """model@version:dimension; vectors of two fingerprints are never compared."""
-        ...
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors: ...
 
@@ -127,7 +131,6 @@ class WordsAlike(Protocol):
 
     def __call__(self, words: Sequence[str], others: Sequence[str]) -> Sequence[Sequence[float]]:
         """For each word, its cosine with each of the others."""
-        ...
 
 
 class VectorMatch(NamedTuple):
@@ -154,7 +157,7 @@ class VectorCoverage(NamedTuple):
     """What part of a corpus has vectors of the models in use."""
 
     chunks: int | None
-    """None when all of them have one; then nobody counts."""
+    """None if all of them have one; then they are not counted."""
     embedded: int | None
     index_version: str
     other_models: tuple[str, ...]
@@ -221,22 +224,21 @@ class EmbeddingModels(Protocol):
     @property
     def embedders(self) -> Sequence[Embedder]: ...
     def primary_of(self, text: str, /) -> Embedder:
-        """The primary space of a text: the one that suits it best."""
-        ...
+        """The space that suits this text best."""
 
     def secondary_of(self, text: str, /) -> Embedder | None:
-        """The secondary space of a text of which a good part suits another space than its primary one."""
-        ...
+        """Another space that this text enters, because a good part of it suits that one."""
 
     def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:
-        """The secondary space of all chunks; `other_scripts`: whether the corpus has text that is not in Latin script."""
-        ...
+        """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin
+        script.
+        """
 
     def for_query(self, text: str, /) -> Sequence[SpaceQuery]: ...
 
 
 class Message(NamedTuple):
-    """What a chat model is told."""
+    """A message to a chat model."""
 
     role: str
     """system or user"""
@@ -254,7 +256,7 @@ class Written(NamedTuple):
 
 
 class ChatModel(Protocol):
-    """Writes answers. Told the same again, it is asked for the same words."""
+    """Writes answers. The same messages ask for the same words."""
 
     name: str
 
@@ -266,7 +268,6 @@ class ChatModel(Protocol):
         stop: Callable[[], bool] | None = None,
     ) -> Written:
         """All of it, each piece given to `on_text` as it comes, until `stop` says so."""
-        ...
 
 
 class Parser(Protocol):
@@ -289,7 +290,6 @@ class BackgroundParser(Parser, Protocol):
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
         """Starts; what it returns waits for the end, and raises what `parse` would."""
-        ...
 
 
 class Chunker(Protocol):
@@ -305,6 +305,26 @@ class FileState(NamedTuple):
     mtime_ns: int | None
     content_hash: str
     fingerprint: str
+
+
+class IndexedFile(NamedTuple):
+    """A file as it was when it was indexed, to tell whether it has changed since."""
+
+    doc_id: str
+    root: str
+    """Of its source: a folder, or the file itself."""
+    kind: str
+    path: str
+    size: int
+    mtime_ns: int | None
+    """None when the file was so young that its time proved nothing."""
+    indexed_at: str
+    ingested_at: str
+    """When its source was last looked through."""
+
+    @property
+    def place(self) -> str:
+        return self.root if self.kind == "file" else f"{self.root}/{self.path}"
 
 
 class IndexedDocument(NamedTuple):
@@ -325,7 +345,7 @@ class IndexedDocument(NamedTuple):
 
 
 class StoredDocument(NamedTuple):
-    """A document as a store remembers it, without what is in it."""
+    """A document as a store remembers it, without its text."""
 
     key: Key
     doc_id: str
@@ -335,7 +355,7 @@ class StoredDocument(NamedTuple):
 class TreeFile(NamedTuple):
     path: str
     key: str
-    """The same for the same bytes: whoever knows it need not read the file."""
+    """The same for the same bytes, so a file with a known key need not be read."""
     size: int
 
 
@@ -353,6 +373,6 @@ class FileTree(Protocol):
 
 
 class Progress(Protocol):
-    """Told what an ingest is doing; must be quick."""
+    """Called with each step of an ingest; must be quick."""
 
     def __call__(self, event: str, **details: Any) -> None: ...

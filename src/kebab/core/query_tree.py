@@ -1,4 +1,12 @@
-"""What a typed query means, before any store puts it into its own language.
+"""What a typed query means, before any store puts it into its own language. Every string means something; none raises.
+
+    install git            a bag of words
+    "exact phrase"         a phrase
+    install*               a prefix
+    git AND (hub)          AND, OR, NOT (or AND NOT) in capitals between operands; NOT binds tightest, then AND, then OR
+    'raw FTS5'             a query in single quotes goes to the store unchanged
+
+Everything else that looks like syntax is text.
 
 A bag is words side by side: `all` wants every one of them, `any` wants one. Explicit AND, OR and NOT keep their meaning
 in both. `Raw` is an expression in the store's own syntax, passed through untouched.
@@ -6,7 +14,15 @@ in both. `Raw` is an expression in the store's own syntax, passed through untouc
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
+
+_MAX_WITH_OPERATORS = 512
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_TOKEN = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
+_SAYS_SOMETHING = re.compile(r"\w")
 
 
 class Word(NamedTuple):
@@ -50,6 +66,68 @@ class Raw(NamedTuple):
 QueryTree = Bag | And | Or | Not | Raw
 
 
+@lru_cache(maxsize=16)
+def parse(text: str) -> QueryTree:
+    """The tree of a query. Cached, because several steps of one search parse the same text."""
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").strip()
+    return Raw(text[1:-1]) if is_raw(text) else _fold(_tokens(text))
+
+
+def is_raw(text: str) -> bool:
+    """Whether it is wrapped in single quotes."""
+    text = text.strip()
+    return len(text) > 2 and text[0] == text[-1] == "'"
+
+
+def _tokens(text: str) -> list[Operand | str]:
+    """Operands, and the operators that stand between two of them."""
+    tokens: list[Operand | str] = []
+    matches = [match for match in _TOKEN.finditer(text) if _SAYS_SOMETHING.search(match[0])]
+    for position, match in enumerate(matches):
+        word = match["word"]
+        if word is None:
+            tokens.append(Phrase(match["phrase"]))
+        elif word in _OPERATORS and tokens and not isinstance(tokens[-1], str) and position + 1 < len(matches):
+            tokens.append(word)
+        elif word == "NOT" and tokens[-1:] == ["AND"] and position + 1 < len(matches):
+            tokens[-1] = word  # AND NOT is how others write NOT
+        elif word.endswith("*"):
+            tokens.append(Prefix(word.rstrip("*")))
+        else:
+            tokens.append(Word(word))
+    if any(isinstance(token, str) for token in tokens):
+        tokens = tokens[:_MAX_WITH_OPERATORS]
+    if tokens and isinstance(tokens[-1], str):  # its right side was cut off
+        tokens.pop()
+    return tokens
+
+
+def _fold(tokens: list[Operand | str]) -> QueryTree:
+    return _split(tokens, "OR", Or, lambda ands: _split(ands, "AND", And, lambda nots: _split(nots, "NOT", Not, _bag)))
+
+
+def _split(
+    tokens: list[Operand | str],
+    operator: str,
+    combine: Callable[[QueryTree, QueryTree], QueryTree],
+    below: Callable[[list[Operand | str]], QueryTree],
+) -> QueryTree:
+    groups: list[list[Operand | str]] = [[]]
+    for token in tokens:
+        if token == operator:
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    tree = below(groups[0])
+    for group in groups[1:]:
+        tree = combine(tree, below(group))
+    return tree
+
+
+def _bag(tokens: list[Operand | str]) -> QueryTree:
+    return Bag(tuple(token for token in tokens if not isinstance(token, str)))
+
+
 def excludes(tree: QueryTree) -> bool:
     """Whether it excludes words or is written in the store's own language: meaning alone cannot answer that."""
     if isinstance(tree, And | Or):
@@ -63,7 +141,7 @@ def insists(tree: QueryTree) -> bool:
 
 
 def words_of(tree: QueryTree) -> list[str]:
-    """What is wanted, without syntax."""
+    """The words that are wanted, without syntax."""
     if isinstance(tree, And | Or):
         return [*words_of(tree.left), *words_of(tree.right)]
     if isinstance(tree, Not):

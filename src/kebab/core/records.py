@@ -1,12 +1,15 @@
-"""What the store tells about what it holds, for listing, inspecting and fetching."""
+"""Records of a store's content, for listing, inspecting and fetching."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.citations import Citation
 from kebab.core.documents import Repository
 from kebab.core.spans import Span
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import Reading
 
 
 class DocumentRecord(NamedTuple):
@@ -56,7 +59,7 @@ class ChunkRecord(NamedTuple):
 
 
 class ContextNote(NamedTuple):
-    """What somebody said about a source, or a folder or file in it."""
+    """A user's note on a source, or on a folder or file in it."""
 
     folder: str
     """Empty for the whole source."""
@@ -89,10 +92,10 @@ class StoreStats(NamedTuple):
 
     path: str
     bytes: int | None
-    """None where nobody tells."""
+    """None where it is unknown."""
     schema: int
     sqlite: str
-    """The version of what stores it, whatever that is."""
+    """The version of SQLite, or of the server."""
     sources: int
     documents: int
     chunks: int
@@ -116,7 +119,7 @@ class SpaceCount(NamedTuple):
 
 
 class ContentCounts(NamedTuple):
-    """What there is, counted one by one. Of libraries only what is searched; what is in the making does not count."""
+    """Exact counts of the content. Of libraries, only versions that are searched count."""
 
     documents: int
     chunks: int
@@ -127,7 +130,7 @@ class ContentCounts(NamedTuple):
 
 
 NOT_CHECKED = "NOT checked"
-"""What the message of a check begins with that could not be made."""
+"""The message of a check that could not be made begins with this."""
 
 
 class Check(NamedTuple):
@@ -137,9 +140,18 @@ class Check(NamedTuple):
     ok: bool
     message: str
     hint: str | None = None
-    """What to do; when all is well, what is still to be done."""
+    """What to do next."""
 
     @classmethod
     def judged(cls, name: str, ok: bool, message: str, hint: str) -> Check:
         """The hint belongs to a failure only."""
         return cls(name, ok, message, None if ok else hint)
+
+
+def incomplete_migration_checks(reading: Reading | None, place: str, *, ok: bool) -> list[Check]:
+    """One check while a migration is incomplete, otherwise none. `ok`: whether that counts as healthy."""
+    origin = reading.migrating_from() if reading else None
+    if origin is None:
+        return []
+    hint = f"Go on with: kb migrate --from {origin} --to {place}"
+    return [Check("migration", ok, f"not everything has come from {origin} yet", hint)]

@@ -20,7 +20,7 @@ class PageSpan(NamedTuple):
     page: int
     """Counted from 1, as a viewer counts."""
     label: str | None = None
-    """What is printed on the page, where that is something else (iv, A-3)."""
+    """The printed page number, where it differs (iv, A-3)."""
 
 
 class CodeSpan(NamedTuple):

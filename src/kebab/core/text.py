@@ -1,4 +1,4 @@
-"""Bytes to text and offsets to lines.
+"""Bytes to text, offsets to lines, and JSON and TOML from unknown authors to values.
 
 A line ends at "\\n" and nowhere else, as for grep, sed and git; "\\r\\n" therefore keeps its "\\r" inside the line.
 Text is never changed on the way in (no NFC, no newline translation), so that a slice of it is a slice of the file.
@@ -6,13 +6,15 @@ Text is never changed on the way in (no NFC, no newline translation), so that a 
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from itertools import accumulate
+from typing import Any
 from unicodedata import is_normalized, normalize
 
 from kebab.core.errors import ParseError
@@ -26,19 +28,18 @@ _BYTE_ORDER_MARKS = (
     (BOM_UTF16_BE, "utf-16"),
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_CJK_LETTERS = "\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_CJK_LETTERS = "[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]"
+"""Compiled on first use: it takes milliseconds, and most searches need none."""
 _CJK_BEGINNINGS = bytes((0xE1, *range(0xE3, 0xEE), 0xEF))
 """The first bytes of such letters in UTF-8."""
-
-
-@cache
-def _letters(ranges: str) -> re.Pattern[str]:
-    """Compiled on first use: large character classes take milliseconds, and most searches need none."""
-    return re.compile(f"[{ranges}]")
+_MOST_TOML_STEPS = 2_000_000
+_STEPS_PER_HEADER_PART = 20
+_MOST_TOML_PARTS = 20
+"""Keys with fewer parts cost little, however many there are."""
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """The text and the name of its encoding, or ParseError when these bytes are not text we can be sure of."""
+    """The text and the name of its encoding; ParseError if the bytes are not certainly text."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             try:
@@ -72,8 +73,8 @@ def _decode_korean_legacy(data: bytes) -> str:
         text = data.decode("cp949")
     except UnicodeDecodeError:
         text = ""
-    foreign = len(_letters("^\x00-\x7f").findall(text[:65536]))
-    if not foreign or len(_letters("가-힣").findall(text[:65536])) < 0.6 * foreign:
+    foreign = len(re.findall("[^\x00-\x7f]", text[:65536]))
+    if not foreign or len(re.findall("[가-힣]", text[:65536])) < 0.6 * foreign:
         raise ParseError(
             "The file is neither UTF-8, UTF-16 nor CP949.",
             reason="encoding",
@@ -100,10 +101,43 @@ def whole_characters(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def one_line(text: str) -> str:
-    """With single spaces, and without whatever starts a line or steers a terminal: names and sentences stand in lists
-    and headings.
+def json_values(text: str | bytes) -> Any:
+    """The values of JSON that a client sent; raises ValueError or RecursionError. An escape can be half a character,
+    which can neither be stored nor sent back: a question mark replaces it.
     """
+    values = json.loads(text)
+    written = json.dumps(values, ensure_ascii=False)
+    whole = whole_characters(written)
+    return values if whole == written else json.loads(whole)
+
+
+def read_toml(source: str) -> dict[str, Any]:
+    """ValueError or RecursionError when it cannot be read, or is made to take long."""
+    import tomllib
+
+    if _toml_steps(source) > _MOST_TOML_STEPS:
+        raise ValueError("its keys have too many parts")
+    return tomllib.loads(source)
+
+
+def _toml_steps(source: str) -> int:
+    """About how much work its long dotted keys are.
+
+    For every part of a key, tomllib walks the whole way to it: down the table header, then down the parts before. A key
+    is on one line, so the dots of a line bound its parts.
+    """
+    keys = header = 0
+    for line in source.split("\n"):
+        dots = line.count(".")
+        if dots > _MOST_TOML_PARTS:
+            keys += dots * dots
+            if line.lstrip(" \t").startswith("["):
+                header = max(header, dots)
+    return keys + _STEPS_PER_HEADER_PART * header * (source.count("\n") + source.count("."))
+
+
+def one_line(text: str) -> str:
+    """With single spaces, and without line breaks and control characters: names are shown in lists and headings."""
     printable = (
         text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
     )
@@ -145,7 +179,7 @@ class LineTable:
 
 
 def estimate_tokens(text: str, *, code: bool = False) -> int:
-    """About how many tokens an embedding model would make of this; rather too many than too few.
+    """About how many tokens an embedding model makes of this; rather too many than too few.
 
     A CJK character counts one, any other character beyond ASCII half of its bytes; ASCII is taken at 3.3 characters a
     token, code at 2.5.
@@ -158,7 +192,7 @@ def estimate_tokens(text: str, *, code: bool = False) -> int:
     has_cjk = len(data.translate(None, _CJK_BEGINNINGS)) < len(
         data
     )  # dashes, quotes and arrows are not worth compiling the letters
-    cjk = len(_letters(_CJK_LETTERS).findall(text)) if has_cjk else 0
+    cjk = len(re.findall(_CJK_LETTERS, text)) if has_cjk else 0
     other_bytes = len(data) - ascii_letters - 3 * cjk
     return cjk + other_bytes // 2 + int(ascii_letters / per_token) + 1
 

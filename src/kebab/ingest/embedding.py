@@ -14,10 +14,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.documents import embedded_text
-from kebab.core.errors import Locked, TextRefused
+from kebab.core.errors import Locked, TextRefused, VectorsOff
 from kebab.core.ports import Embedder, EmbeddingModels, Key, NewVector, PendingChunk, Progress
 from kebab.ingest.report import Failure, IngestReport, quiet
-from kebab.search.retrievers import vectors_off
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import VectorWriter
@@ -76,7 +75,7 @@ def rebuild_vectors(session: Session, progress: Progress | None = None) -> Inges
     """Forgets all vectors and makes them again with the models of the settings."""
     models = session.models
     if models is None:
-        raise vectors_off()
+        raise VectorsOff()
     for embedder in models.embedders:
         embedder.embed(["Is it there?"], "passage")  # before anything is forgotten
     report = IngestReport()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import KebabError, UsageError
-from kebab.core.json_text import values_of
+from kebab.core.text import json_values
 from kebab.search.options import SearchRequest
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def answer_line(
 
 def _options(line: str | dict[str, Any], number: int) -> dict[str, Any]:
     try:
-        options = values_of(line) if isinstance(line, str) else line
+        options = json_values(line) if isinstance(line, str) else line
     except (ValueError, RecursionError) as error:
         raise UsageError(f"Line {number} is not JSON: {error}.", hint=_EXAMPLE) from error
     if not isinstance(options, dict):

@@ -32,8 +32,7 @@ from kebab.sources.archive import path_inside
 from kebab.sources.git_mirror import checked_ref, checked_url
 
 if TYPE_CHECKING:
-    from kebab.core.library_ports import LibraryReader
-    from kebab.core.store_ports import VectorWriter
+    from kebab.core.store_ports import LibraryReader, VectorWriter
 
 FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"

@@ -7,23 +7,21 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from kebab.analysis.query_syntax import parse
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.core.checking import checked, close_to
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.notices import Notice, Says
+from kebab.core.query_tree import parse
 from kebab.core.search import MAX_QUERY_CHARS, SearchFilters
 from kebab.library.docs import DEFAULT_TOKENS, LibraryDocs, chosen_version, page_of, rules_within
 from kebab.library.ranking import LibraryMatch, ranked
 from kebab.library.snippets import make_snippet
 from kebab.library.versions import Choice, ordered
-from kebab.search.listing import citation_of
 from kebab.search.options import SearchRequest, join_library, split_library
-from kebab.search.pipeline import search_in
-from kebab.search.retrievers import lexical_index
+from kebab.search.pipeline import lexical_index, search_in
 from kebab.sources.git_repository import source_url
 
 if TYPE_CHECKING:
@@ -219,7 +217,7 @@ class SearchService:
         )
         chunks = self._reading.chunks().contexts([match.chunk_id for match in found.matches])
         there = [(chunks[match.chunk_id], match.bm25) for match in found.matches if match.chunk_id in chunks]
-        return [(chunk, citation_of(chunk), bm25) for chunk, bm25 in there]
+        return [(chunk, chunk.citation, bm25) for chunk, bm25 in there]
 
     def _results(
         self,

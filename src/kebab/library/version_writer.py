@@ -15,8 +15,7 @@ from kebab.core.ports import IndexedDocument, Progress
 from kebab.ingest.report import Failure, IngestReport
 
 if TYPE_CHECKING:
-    from kebab.core.library_ports import LibraryWriter
-    from kebab.core.store_ports import DocumentStore
+    from kebab.core.store_ports import DocumentStore, LibraryWriter
 
 _GROUP_CHARACTERS = 500_000
 """Written in one transaction."""

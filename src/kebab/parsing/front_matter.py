@@ -9,8 +9,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from kebab.core.search import TRUST_LEVELS
-from kebab.core.text import nfc
-from kebab.core.toml_text import read_toml
+from kebab.core.text import nfc, read_toml
 
 _FENCES = {
     "---": re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE),

@@ -1,4 +1,4 @@
-"""Passages with (nearly) the same text: one of them stands in a list, and carries the others.
+"""Passages with (nearly) the same text: one of them is listed, and carries the others as its copies.
 
 A backup of a note, a README that was vendored twice, the folders of several versions: their passages have nearly the
 same score and so stand close together in a ranked list. A passage is therefore compared only with the few before it.
@@ -15,9 +15,9 @@ from math import inf
 from typing import Generic, TypeVar
 
 REACH = 10
-"""How many places after the last copy the next one may stand."""
+"""How many places there may be between a copy and the next one."""
 MOST_COPIES = 100
-"""So many are folded under one passage; the next one stands again, and carries those after it."""
+"""The most copies that one passage carries; the next copy is listed, and carries those after it."""
 
 _SHINGLE = 5
 """Words in a row that are compared as one."""
@@ -32,17 +32,16 @@ _PROBES = 8
 _MOST_MISSED = 2
 """Pieces that edits may have hit."""
 _LONGEST_WORD = 16
-"""What is longer and not ASCII is a sentence of a script without spaces: its characters are compared in place of words.
-"""
+"""A longer word that is not ASCII is a sentence of a script without spaces: its characters are compared as words."""
 
 T = TypeVar("T")
 
 
 class Passage:
-    """A text that is compared with others; what costs time is made when it is needed, and kept."""
+    """A text that is compared with others; expensive properties are computed on first use."""
 
     def __init__(self, text: str, content_hash: str = "") -> None:
-        """Equal hashes mean equal texts: who does not have the whole text gives its hash alone."""
+        """Equal hashes mean equal texts, so the hash alone is enough where the text is not at hand."""
         self.text = text
         self.content_hash = content_hash
         self.length = len(text)
@@ -60,24 +59,24 @@ class Passage:
 
     @cached_property
     def shingles(self) -> frozenset[tuple[str, ...]]:
-        """None where the text is short, or says so little that is different that two of its kind look alike."""
+        """Empty where the text is short, or so repetitive that two such texts would look alike."""
         units = [unit for word in self.words for unit in (word if _is_unspaced(word) else (word,))]
         shingles = frozenset(zip(*(units[start:] for start in range(_SHINGLE)), strict=False))
         return shingles if len(shingles) >= _LEAST_SHINGLES else frozenset()
 
 
 class _Group(Generic[T]):
-    """A passage that stands, and the copies that are folded under it."""
+    """A listed passage, and the copies that are folded under it."""
 
     def __init__(self, item: T, passage: Passage | None, place: int) -> None:
         self.item = item
         self.passage = passage
         self.copies: list[T] = []
         self.last = place
-        """Where its last copy stands, or it itself."""
+        """The place of its last copy, or its own."""
 
     def is_open(self, place: int) -> bool:
-        """Whether what stands at this place may be one of its copies."""
+        """Whether the passage at this place may be one of its copies."""
         return self.passage is not None and self.last >= place - REACH and len(self.copies) < MOST_COPIES
 
     def takes(self, passage: Passage | None, place: int) -> bool:
@@ -87,7 +86,7 @@ class _Group(Generic[T]):
 
 
 def is_duplicate(one: Passage, other: Passage) -> bool:
-    """Whether two passages say the same in the same words, but for white space and, if they are long, a small edit."""
+    """Whether two passages have the same words; long ones may differ by a small edit."""
     if one.content_hash == other.content_hash and one.content_hash:
         return True
     if not one.text or not other.text:
@@ -102,7 +101,7 @@ def is_duplicate(one: Passage, other: Passage) -> bool:
 
 
 def _has_pieces_of(text: str, probes: list[str]) -> bool:
-    """Cheap, and no for nearly all pairs."""
+    """A cheap test that most pairs of different texts fail."""
     missed = 0
     for probe in probes:
         if probe not in text:
@@ -124,10 +123,10 @@ def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 def fold(
     items: Iterable[T], passage_of: Callable[[T], Passage | None], most: float = inf
 ) -> Iterator[tuple[T, list[T]]]:
-    """The first items that stand, at most so many, each with its copies, as soon as no further copy can follow.
+    """At most `most` listed items, each with its copies, as soon as no further copy can follow.
 
-    None as a passage is never folded. Only what stands is compared with what follows, never its copies: otherwise many
-    small edits would add up.
+    An item whose passage is None is never folded. Later items are compared with listed ones, never with copies:
+    otherwise many small edits would add up.
     """
     waiting: deque[_Group[T]] = deque()
     standing = 0

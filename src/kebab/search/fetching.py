@@ -57,17 +57,15 @@ class Opened(NamedTuple):
 
     document: DocumentRecord
     place: str
-    """What stands before its path where it is named beside others: its source, or /owner/project and version of a
-    library.
-    """
+    """The prefix of its path: its source, or /owner/project and version of a library."""
     text: str
     paged: bool
     """Whether its passages are cited by page."""
     span: Span | None
-    """What is cited of it; it is there."""
+    """The cited part, which exists in the text."""
     start: int
     end: int
-    """The cited text in `text`; the same where nothing is cited."""
+    """`start` to `end` is the cited text; both are equal where nothing is cited."""
 
     @property
     def suspicious(self) -> bool:
@@ -75,14 +73,14 @@ class Opened(NamedTuple):
 
     @property
     def front_matter(self) -> str:
-        """What stands before the text of a note, and is about it."""
+        """The block of metadata before the text of a note."""
         from kebab.parsing.front_matter import read_front_matter
 
         return self.text[: read_front_matter(self.text).end]
 
 
 def open_cited(catalog: Catalog, uri: str, chunk_id: str | None = None) -> Opened:
-    """The document a citation is of. Of a page, the chunk tells which part of it is meant, as long as it is there."""
+    """The cited document. `chunk_id` narrows a cited page to one chunk, as long as that chunk exists."""
     path, span = citations.parse(uri)
     if span is None:
         record = find_cited_document(catalog, uri)
@@ -106,8 +104,8 @@ def _narrowed(catalog: Catalog, record: DocumentRecord, chunk_id: str, start: in
 
 
 def page_of_text(text: str, offset: int = 0, max_tokens: int | None = None) -> tuple[str, int | None]:
-    """What of a text fits into a budget of tokens, from `offset` on, and where the rest begins; whole lines where one
-    fits.
+    """The part of a text from `offset` on that fits into a budget of tokens, and where the rest begins. It ends with a
+    whole line if one fits.
     """
     if not 0 <= offset <= len(text):
         raise NotFound(

@@ -37,7 +37,7 @@ def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchReq
 
 
 def _checked_formats(request: SearchRequest, here: Sequence[str]) -> tuple[SearchRequest, list[Notice]]:
-    """What is no format at all is a slip; one that merely is not here, an answer."""
+    """An unknown format is an error; a known one that no document has gets a notice."""
     from kebab.parsing.file_types import format_named
     from kebab.parsing.registry import is_known_format
 
@@ -63,25 +63,41 @@ def _here(what: str, known: Sequence[str]) -> str:
     return f" {what} here: {', '.join(known)}." if known else ""
 
 
+_unmatched = Says.UNMATCHED_FILTER.notice
+_NO_DOCUMENT: dict[str, tuple[Says, str]] = {
+    "lang": (Says.UNKNOWN_LANG, "{}"),
+    "formats": (Says.UNKNOWN_FORMAT, "{}"),
+    "types": (Says.UNMATCHED_FILTER, "is of --type {}"),
+    "sources": (Says.UNMATCHED_FILTER, "is of --source {}"),
+    "path_glob": (Says.UNMATCHED_FILTER, "matches --path '{}'"),
+    "trust_min": (Says.UNMATCHED_FILTER, "passes --trust-min {}"),
+    "after": (Says.UNMATCHED_FILTER, "is as new as --after {}"),
+    "before": (Says.UNMATCHED_FILTER, "is older than --before {}"),
+}
+"""What to say of a filter that no document passes."""
+
+
 class _Suspect(NamedTuple):
+    """A filter that may be the reason why nothing is found."""
+
     alone: SearchFilters
-    """What passes no document when the notice is true."""
     notice: Notice
+    """True if no document passes the filter alone."""
     is_reason: bool = True
-    """Whether that explains an empty answer by itself."""
+    """Whether the notice explains an empty answer by itself."""
 
 
 def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], int]) -> list[Notice]:
-    """`count` says how many documents pass filters. Nothing when some document passes all of them: then it is not for
-    the filters.
+    """Why no document passes these filters; nothing if some document passes them, or none is there at all. `count`:
+    how many documents pass filters.
     """
-    everything = SearchFilters(library=filters.library, library_version=filters.library_version)
-    if filters == everything or count(filters) or not count(everything):
+    place = filters.place
+    if filters == place or count(filters) or not count(place):
         return []
     found = [
         suspect
         for suspect in _suspects(filters)
-        if not count(suspect.alone._replace(library=everything.library, library_version=everything.library_version))
+        if not count(suspect.alone._replace(library=place.library, library_version=place.library_version))
     ]
     explained = any(suspect.is_reason for suspect in found)
     notices = list(dict.fromkeys(suspect.notice for suspect in found))
@@ -89,48 +105,23 @@ def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], i
 
 
 def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
-    """Each filter by itself. Of several values one of which is enough, each tag is named, because a slip in one is
-    easily missed.
-    """
+    """Each filter by itself. Each tag is named even where one of several is enough: a misspelt one is easily missed."""
     for tag in filters.tags_any:
         yield _Suspect(SearchFilters(tags_any=(tag,)), Says.UNKNOWN_TAG.notice(tag), is_reason=False)
         yield _Suspect(SearchFilters(tags_any=filters.tags_any), Says.UNKNOWN_TAG.notice(tag))
     for tag in filters.tags_all:
         yield _Suspect(SearchFilters(tags_any=(tag,)), Says.UNKNOWN_TAG.notice(tag))
-    if filters.lang:
-        yield _Suspect(SearchFilters(lang=filters.lang), Says.UNKNOWN_LANG.notice(filters.lang))
-    if filters.formats:
-        yield _Suspect(SearchFilters(formats=filters.formats), Says.UNKNOWN_FORMAT.notice(" or ".join(filters.formats)))
-    if filters.types:
-        yield _Suspect(SearchFilters(types=filters.types), _unmatched(f"is of --type {' or '.join(filters.types)}"))
-    if filters.sources:
-        yield _Suspect(
-            SearchFilters(sources=filters.sources), _unmatched(f"is of --source {' or '.join(filters.sources)}")
-        )
-    if filters.path_glob:
-        yield _Suspect(SearchFilters(path_glob=filters.path_glob), _unmatched(f"matches --path '{filters.path_glob}'"))
-    if filters.trust_min:
-        yield _Suspect(
-            SearchFilters(trust_min=filters.trust_min), _unmatched(f"passes --trust-min {filters.trust_min}")
-        )
-    if filters.after:
-        yield _Suspect(SearchFilters(after=filters.after), _unmatched(f"is as new as --after {filters.after}"))
-    if filters.before:
-        yield _Suspect(SearchFilters(before=filters.before), _unmatched(f"is older than --before {filters.before}"))
-    yield from _exclusions(filters)
-
-
-def _exclusions(filters: SearchFilters) -> Iterator[_Suspect]:
-    """They may leave out everything, or, misspelt, nothing."""
+    for name, (says, words) in _NO_DOCUMENT.items():
+        value = getattr(filters, name)
+        if value:
+            written = value if isinstance(value, str) else " or ".join(value)
+            yield _Suspect(SearchFilters(**{name: value}), says.notice(words.format(written)))
+    # An exclusion may leave out everything or, misspelt, nothing.
     for path in filters.exclude_paths:
         yield _Suspect(SearchFilters(exclude_paths=(path,)), _unmatched(f"is left by --exclude-path '{path}'"))
         nothing = _unmatched(f"matches --exclude-path '{path}'")
         yield _Suspect(SearchFilters(path_glob=path), nothing, is_reason=False)
     for tag in filters.exclude_tags:
         yield _Suspect(SearchFilters(exclude_tags=(tag,)), _unmatched(f"is left by --exclude-tag {tag}"))
-        yield _Suspect(
-            SearchFilters(tags_any=(tag,)), _unmatched(f"has the tag of --exclude-tag {tag}"), is_reason=False
-        )
-
-
-_unmatched = Says.UNMATCHED_FILTER.notice
+        nothing = _unmatched(f"has the tag of --exclude-tag {tag}")
+        yield _Suspect(SearchFilters(tags_any=(tag,)), nothing, is_reason=False)

@@ -1,4 +1,4 @@
-"""Is what was found still what the file says? A look at times and sizes, never at contents, and never for long.
+"""Whether hits still match their files, by times and sizes only, within a time limit.
 
 A hit is stale when its file has changed or is gone since it was indexed. Files are pending when an ingest would have
 something to do with them: changed, gone, or new.
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kebab.core.indexed_file import IndexedFile
 from kebab.core.notices import Notice, Says
+from kebab.core.ports import IndexedFile
 
 if TYPE_CHECKING:
     from kebab.config.settings import IngestSettings, Settings
@@ -26,7 +26,7 @@ def is_stale(file: IndexedFile) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
-        return False  # whoever cannot look cannot tell
+        return False  # unreadable is not the same as changed
     if status.st_size != file.size:
         return True
     if file.mtime_ns is not None:
@@ -41,7 +41,7 @@ def stale_documents(files: Iterable[IndexedFile]) -> set[str]:
 def pending_notice(
     files: Sequence[IndexedFile], sources: Sequence[SourceRecord], settings: Settings, own_files: Iterable[Path]
 ) -> tuple[Notice, ...]:
-    """Says how many files wait for an ingest; how many at least, when the time is up before all were looked at."""
+    """How many files wait for an ingest; "at least" if the time limit ends the count."""
     until = time.perf_counter() + settings.search.freshness_ms / 1000
     pending, complete = 0, True
     for number, file in enumerate(files):
@@ -89,5 +89,5 @@ def _seconds(moment: str) -> float:
 
     try:
         return datetime.fromisoformat(moment.removesuffix("Z")).replace(tzinfo=UTC).timestamp()
-    except ValueError:  # it was damaged: then nobody knows whether the file is younger
+    except ValueError:  # a damaged record: the file may be older or younger
         return 0.0

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from kebab.core.search import Ranked
+from kebab.core.search import Ranked, SearchHit
 
 
 class FusionPolicy(NamedTuple):
     """How hits of both sides are put in order.
 
     `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and
-    mixed. Weak hits of one side are those of which the other side knows more; they have weights of their own. So have,
-    beside weak hits of the vector side, its hits in another language, and lexical hits with all the words: whoever
-    types a word that is there wants to see it, whatever else is close in another language. With all weights 1 this is
-    the plain formula.
+    mixed. Hits that the other side judges better are weak, and have weights of their own. If the vector side has weak
+    hits, its hits in another language have a weight too, and so have lexical hits with all the words: a passage with
+    the typed words must not come after passages that are only close in another language. With all weights 1 this is the
+    plain formula.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
@@ -30,14 +30,21 @@ class FusionPolicy(NamedTuple):
 
 
 class Fused(NamedTuple):
+    """A passage's place in the list, and in the lists that it was made of."""
+
     chunk_id: str
     score: float
     """In [0, 1]."""
-    rrf_score: float | None
-    lexical: Ranked | None
-    vector: Ranked | None
-    weights: tuple[float, float]
+    rrf_score: float | None = None
+    lexical: Ranked | None = None
+    vector: Ranked | None = None
+    weights: tuple[float, float] = (1.0, 1.0)
     """Of the lexical and of the vector side, for this hit."""
+
+    @property
+    def hit(self) -> SearchHit | None:
+        """As `Ranked.hit`."""
+        return (self.lexical and self.lexical.hit) or (self.vector and self.vector.hit)
 
 
 def fuse(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> list[Fused]:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kebab.analysis.query_syntax import parse
 from kebab.core.notices import Says
 from kebab.core.ports import LexicalMatches
-from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import (
-    SNIPPET_CHARS,
-    HitList,
-    Match,
-    QueryTerms,
-    Ranked,
-    Ranking,
-    RetrievalDetail,
-    SearchHit,
-    SearchQuery,
-)
-from kebab.search.duplicates import REACH
-from kebab.search.listing import DEEPER, DEEPEST, HitMaker, Listed, new_in_each, page_of, read_passages
+from kebab.core.query_tree import QueryTree, Raw, parse
+from kebab.core.search import SNIPPET_CHARS, Ranked, Ranking, SearchQuery
+from kebab.search.fusion import Fused
+from kebab.search.listing import Listing
 from kebab.search.snippets import SnippetLimits, SnippetMaker
 
 if TYPE_CHECKING:
@@ -31,7 +19,7 @@ _LEAST_SCORE = 1e-12
 
 
 def normalised(bm25: float) -> float:
-    """FTS5's bm25 (negative, unbounded) as a score in (0, 1]; it keeps the order and promises nothing more."""
+    """FTS5's bm25 (negative, unbounded) as a score in (0, 1] that keeps the order."""
     return max(_LEAST_SCORE, -bm25 / (1 + abs(bm25)))
 
 
@@ -42,7 +30,7 @@ class _Found(NamedTuple):
     match: str
     """all, any or raw"""
     all_words: frozenset[str] = frozenset()
-    """The chunks that are known to have all the words."""
+    """Chunks with all the words."""
     none_has_all: bool = False
 
     @property
@@ -50,48 +38,39 @@ class _Found(NamedTuple):
         return frozenset(match.chunk_id for match in self.matches.matches)
 
 
-class LexicalRetriever:
+class LexicalRetriever(Listing):
     """Needs nothing but a full-text index: no model, no network."""
+
+    mode = "lexical"
+    ordered_by_store = True
 
     def __init__(
         self, index: LexicalIndex, chunks: ChunkReader, index_version: str, *, snippet_chars: int = SNIPPET_CHARS
     ) -> None:
-        self._index = index
-        self.contexts = chunks.contexts
+        self.index = index
+        self.reader = chunks
         self._index_version = index_version
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
 
     def index_version(self) -> str:
         return self._index_version
 
-    def search(self, query: SearchQuery) -> HitList:
-        depth = 2 * (query.offset + query.k) + REACH  # room for copies; a deeper look begins like this one
-        first = self.rank(query, depth)
-        places = new_in_each(self._looks(query, first, depth))
-        page = page_of(read_passages(places, self.contexts, query), query)
-        make = HitMaker(self.snippets, "bm25", self._index_version, first.terms or QueryTerms(), query)
-        return HitList(
-            [self._hit(make, listed, rank) for rank, listed in enumerate(page.listed, start=query.offset + 1)],
-            match=first.match,
-            more=page.more,
-            explanation=first.explanation,
-            notices=first.notices,
-            terms=first.terms,
+    def candidates(self, query: SearchQuery, depth: int) -> Ranking[Fused]:
+        ranking = self.rank(query, depth)
+        return Ranking(
+            [Fused(place.chunk_id, place.score, lexical=place) for place in ranking.chunks],
+            ranking.more,
+            ranking.match,
+            ranking.notices,
+            ranking.terms,
+            ranking.explanation,
         )
 
-    def _looks(self, query: SearchQuery, ranking: Ranking, depth: int) -> Iterator[Sequence[Ranked]]:
-        yield ranking.chunks
-        query = pinned(query, ranking.match)._replace(explain=False)
-        while ranking.more and depth < DEEPEST:
-            depth *= DEEPER
-            ranking = self.rank(query, depth)
-            yield ranking.chunks
-
-    def rank(self, query: SearchQuery, depth: int) -> Ranking:
+    def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
         """The best passages by their words, as many as `depth`.
 
-        For a hybrid query it says which of them have all the words, and adds passages with all words that a list of
-        any word does not reach.
+        For a hybrid query, passages with all the words are marked, and added where the list of any word ends before
+        them.
         """
         tree = parse(query.text)
         found = self._find(tree, query, depth)
@@ -99,7 +78,7 @@ class LexicalRetriever:
         notices = [Says.LONG_QUERY.notice()] if matches.shortened else []
         if query.match == "auto" and found.none_has_all and matches.matches and not query.offset:
             notices.insert(0, Says.SOME_WORDS.notice())
-        # Code seldom says what it does in the words of a question: a few of them that it happens to have tell little.
+        # Code seldom uses the words of a question, so having a few of them means little.
         ranked = [
             Ranked(
                 match.chunk_id,
@@ -114,19 +93,13 @@ class LexicalRetriever:
         return Ranking(ranked, matches.more, found.match, tuple(notices), matches.terms, explanation)
 
     def suggestions(self, query: SearchQuery) -> list[str]:
-        """What to ask instead of a query that finds nothing; nothing when no word of it is unknown."""
+        """Queries to ask instead of one that finds nothing; none if all its words are known."""
         from kebab.search.suggestions import suggestions
 
         probe = query._replace(mode="lexical", k=1, offset=0, without_snippets=True, explain=False)
         return suggestions(
-            query.text, self._index, self.contexts, lambda text: bool(self.search(probe._replace(text=text)))
+            query.text, self.index, self.contexts, lambda text: bool(self.search(probe._replace(text=text)))
         )
-
-    def key_terms(self, text: str) -> list[str]:
-        """The words of a text by which passages like it are found."""
-        from kebab.search.key_terms import key_terms
-
-        return key_terms(text, self._index)
 
     def _find(self, tree: QueryTree, query: SearchQuery, depth: int) -> _Found:
         all_words_too = query.mode == "hybrid"
@@ -148,7 +121,7 @@ class LexicalRetriever:
         return some
 
     def _matches(self, tree: QueryTree, query: SearchQuery, match: str, depth: int) -> LexicalMatches:
-        return self._index.search(
+        return self.index.search(
             tree,
             match=match,
             drop_stop_words=_drops_stop_words(query),
@@ -158,25 +131,12 @@ class LexicalRetriever:
             type_ahead=query.type_ahead,
         )
 
-    def _hit(self, make: HitMaker, listed: Listed, rank: int) -> SearchHit:
-        score = listed.place.score
-        detail = RetrievalDetail(method="lexical", fusion_score=score, lexical_score=score, lexical_rank=rank)
-        if not make.query.explain:
-            return make.hit(listed, rank, detail)
-        explanation = {
-            "lexical": {"rank": rank, "score": score},
-            "vector": None,
-            "fusion": {"method": "none", "score": score},
-            "matched": make.matched(listed.chunk),
-        }
-        return make.hit(listed, rank, detail, explanation)
-
     def _explanation(self, tree: QueryTree, query: SearchQuery, found: _Found) -> dict[str, Any]:
         match = "any" if found.match == "any" else "all"
         drop = _drops_stop_words(query)
-        kept = unfiltered = self._index.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
+        kept = unfiltered = self.index.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
         if query.filters != query.filters.place:
-            unfiltered = self._index.count(tree, match=match, drop_stop_words=drop, filters=query.filters.place)
+            unfiltered = self.index.count(tree, match=match, drop_stop_words=drop, filters=query.filters.place)
         return {
             "lexical": {
                 "expression": found.matches.expression,
@@ -186,13 +146,6 @@ class LexicalRetriever:
                 "removed_by_filters": unfiltered - kept,
             }
         }
-
-
-def pinned(query: SearchQuery, match: str | None) -> SearchQuery:
-    """How the words matched is decided by the first look: deeper ones go on with the same list."""
-    if query.match != "auto" or match not in ("all", "any"):
-        return query
-    return query._replace(match=cast("Match", match), keep_stop_words=False)
 
 
 def _drops_stop_words(query: SearchQuery) -> bool:

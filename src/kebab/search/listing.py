@@ -1,19 +1,29 @@
-"""From ranked passages to the hits that are shown: read, fold copies, keep some of each document, cut to the page."""
+"""From ranked passages to hits: look deep enough, read, fold copies, cut to `per_doc` and the page, make snippets."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.core import deadline
-from kebab.core.citations import Citation
 from kebab.core.ports import ChunkContext
-from kebab.core.search import Duplicate, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import (
+    Duplicate,
+    HitList,
+    Match,
+    Mode,
+    QueryTerms,
+    Ranking,
+    RetrievalDetail,
+    SearchHit,
+    SearchQuery,
+)
 from kebab.search.duplicates import REACH, Passage, fold
+from kebab.search.fusion import Fused, FusionPolicy
 from kebab.search.snippets import SnippetMaker
 
 FIRST_DEPTH = 100
@@ -21,92 +31,215 @@ FIRST_DEPTH = 100
 DEEPER = 4
 """How many times as deep the next look is."""
 DEEPEST = 10_000
-"""Where looking deeper ends."""
+"""No look is deeper."""
 
+_SCORE_KINDS = {"lexical": "bm25", "vector": "cosine"}
 _SOME_COPIES = 5
-"""Room for a few passages that are folded, so that most pages are read at once."""
+"""Room for a few folded passages, so that most pages are read at once."""
 
 T = TypeVar("T")
 Contexts = Callable[[Sequence[str]], Mapping[str, ChunkContext]]
+Read = tuple[Fused, ChunkContext]
+"""A place in a ranked list, and the passage there."""
 
 
-class Placed(Protocol):
-    """A place in a ranked list."""
-
-    @property
-    def chunk_id(self) -> str: ...
-    @property
-    def score(self) -> float: ...
+class Reader(Protocol):
+    def contexts(self, chunk_ids: Sequence[str], /) -> Mapping[str, ChunkContext]: ...
 
 
-class Read(NamedTuple):
-    """A place in a ranked list, and the passage that stands there."""
+class Listing(ABC):
+    """Makes a page of hits of what a retriever ranks. The three retrievers differ only in how they rank."""
 
-    place: Any
-    """What the retriever listed: `Ranked` or `Fused`."""
-    chunk: ChunkContext
+    mode: Mode
+    policy: FusionPolicy | None = None
+    """How two sides are fused, if there are two."""
+    reader: Reader | None
+    snippets: SnippetMaker | None
+    """None: the sides are foreign retrievers, whose hits come with their snippets."""
+    ordered_by_store = False
+    """Whether `candidates` come in the order that the query asks for, to any depth. Otherwise only the first look is
+    sorted by date.
+    """
+
+    @abstractmethod
+    def index_version(self) -> str: ...
+    @abstractmethod
+    def candidates(self, query: SearchQuery, depth: int) -> Ranking[Fused]:
+        """One look: the best passages, as many as `depth` on each side."""
+
+    def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
+        return self.reader.contexts(chunk_ids) if self.reader and chunk_ids else {}
+
+    def search(self, query: SearchQuery) -> HitList:
+        # With room for copies: a deeper look begins like this one.
+        depth = 2 * (query.offset + query.k) + REACH if self.ordered_by_store else FIRST_DEPTH
+        first = self.candidates(query, depth)
+        if query.sort == "date" and not self.ordered_by_store:
+            passages: Iterable[Read] = _newest_first(self._read(first.chunks, query), query)
+        else:
+            passages = self._read(self._deeper_and_deeper(query, first, depth), query)
+        hits, more = self.page(passages, query, first.terms or QueryTerms())
+        return HitList(
+            hits,
+            match=first.match,
+            more=more,
+            explanation=first.explanation,
+            notices=first.notices,
+            terms=first.terms,
+            below_scores=first.below_scores,
+        )
+
+    def page(self, passages: Iterable[Read], query: SearchQuery, terms: QueryTerms) -> tuple[list[SearchHit], bool]:
+        """The hits of the page, and whether further ones follow."""
+        groups = list(islice(_standing(passages, query), query.offset + query.k + 1))
+        page = groups[query.offset : query.offset + query.k]
+        hits = [self._hit(*group, rank, query, terms) for rank, group in enumerate(page, start=query.offset + 1)]
+        return hits, len(groups) > query.offset + query.k
+
+    def _deeper_and_deeper(self, query: SearchQuery, ranking: Ranking[Fused], depth: int) -> Iterator[Fused]:
+        """What each look finds and none before it: a deeper look never changes what was listed before."""
+        seen: set[str] = set()
+        while True:
+            new = [place for place in ranking.chunks if place.chunk_id not in seen]
+            seen.update(place.chunk_id for place in new)
+            yield from new
+            if not ranking.more or depth >= DEEPEST:
+                return
+            depth *= DEEPER
+            query = _pinned(query, ranking.match)
+            ranking = self.candidates(query, depth)
+
+    def _read(self, places: Iterable[Fused], query: SearchQuery) -> Iterator[Read]:
+        """Each place with its passage, read some at a time; passages that were removed meanwhile are left out."""
+        at_once = query.offset + query.k + 1 + (REACH + _SOME_COPIES if query.duplicates == "fold" else 0)
+        places = iter(places)
+        while some := list(islice(places, at_once)):
+            chunks = {place.chunk_id: place.hit.chunk for place in some if place.hit}
+            chunks |= self.contexts([place.chunk_id for place in some if place.hit is None])
+            yield from ((place, chunks[place.chunk_id]) for place in some if place.chunk_id in chunks)
+
+    def _hit(self, read: Read, copies: Sequence[Read], rank: int, query: SearchQuery, terms: QueryTerms) -> SearchHit:
+        place, chunk = read
+        if self.mode != "hybrid":  # in a list of one side, its rank is the rank in the list
+            lexical, vector = (side and side._replace(rank=rank) for side in (place.lexical, place.vector))
+            place = place._replace(lexical=lexical, vector=vector)
+        lexical, vector = place.lexical, place.vector
+        detail = RetrievalDetail(
+            method=self.mode,
+            fusion_score=place.score,
+            lexical_score=lexical.score if lexical else None,
+            lexical_rank=lexical.rank if lexical else None,
+            vector_score=vector.score if vector else None,
+            vector_rank=vector.rank if vector else None,
+            rrf_score=place.rrf_score,
+            vector_floor=vector.floor if vector else None,
+            weights=None if place.weights == (1.0, 1.0) else {"lexical": place.weights[0], "vector": place.weights[1]},
+        )
+        hit = SearchHit(
+            chunk=chunk,
+            rank=rank,
+            score_kind=(query.fusion or self.policy.kind) if self.policy else _SCORE_KINDS[self.mode],
+            retrieval=detail,
+            index_version=self.index_version(),
+            citation=chunk.citation,
+            text=chunk.text,
+            explanation=self._hit_explanation(place, chunk, query, terms) if query.explain else None,
+            duplicates=tuple(
+                Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, copy.citation) for _, copy in copies
+            ),
+        )
+        return hit if query.without_snippets else self._with_snippet(hit, place, query, terms)
+
+    def _with_snippet(self, hit: SearchHit, place: Fused, query: SearchQuery, terms: QueryTerms) -> SearchHit:
+        """Flagged as suspicious by the whole passage, however little of it is shown."""
+        if self.snippets is None:
+            shown = cast("SearchHit", place.hit)
+            return hit._replace(
+                snippet=shown.snippet, highlights=shown.highlights, text=shown.text, suspicious=shown.suspicious
+            )
+        deadline.check()
+        snippet = self.snippets.of(hit.chunk.text, terms)
+        return hit._replace(
+            snippet=snippet.text,
+            highlights=snippet.highlights,
+            text=hit.text if query.full_text else snippet.text,
+            suspicious=reads_like_orders("\n\n".join((hit.title, *hit.heading_path, hit.chunk.text))),
+        )
+
+    def _hit_explanation(
+        self, place: Fused, chunk: ChunkContext, query: SearchQuery, terms: QueryTerms
+    ) -> dict[str, Any]:
+        fusion = _fusion_explanation(place, self.policy, query)
+        explanation: dict[str, Any] = {"lexical": None, "vector": None, "fusion": fusion}
+        if lexical := place.lexical:
+            explanation["lexical"] = {"rank": lexical.rank, "score": lexical.score}
+            explanation["matched"] = self._matched(chunk, terms)
+        if vector := place.vector:
+            about = {"rank": vector.rank, "score": vector.score, "weak": vector.weak}
+            explanation["vector"] = {**(vector.explanation or {}), **about}
+        return explanation
+
+    def _matched(self, chunk: ChunkContext, terms: QueryTerms) -> dict[str, list[str]]:
+        """The terms of the query that each part of the passage has."""
+        if self.snippets is None:
+            return {}
+        parts = {
+            "title": chunk.title,
+            "heading": " > ".join(chunk.heading_path),
+            "text": chunk.text,
+            "context": "\n".join(chunk.notes),
+        }
+        phrases = sorted(" ".join(phrase) for phrase in terms.phrases)
+        matched = {}
+        for name, text in parts.items():
+            stems = " ".join(["", *self.snippets.tokenizer.stems(text), ""])
+            matched[name] = [phrase for phrase in phrases if f" {phrase} " in stems]
+            matched[name] += [term for term in terms.cjk if term in text]
+        return matched
 
 
-class Listed(NamedTuple):
-    """A passage of the list that is shown, and the copies folded under it."""
-
-    place: Any
-    chunk: ChunkContext
-    copies: tuple[ChunkContext, ...] = ()
-
-
-class Page(NamedTuple):
-    listed: list[Listed]
-    more: bool
-    """Whether further hits follow."""
-
-
-def new_in_each(looks: Iterable[Sequence[Placed]]) -> Iterator[Placed]:
-    """What each look has found and none before it: a deeper look never changes what was listed before."""
-    seen: set[str] = set()
-    for look in looks:
-        new = [place for place in look if place.chunk_id not in seen]
-        seen.update(place.chunk_id for place in new)
-        yield from new
+def _fusion_explanation(place: Fused, policy: FusionPolicy | None, query: SearchQuery) -> dict[str, Any]:
+    if policy is None:
+        return {"method": "none", "score": place.score}
+    words, meaning = place.weights
+    weights = {"lexical": words, "vector": meaning}
+    explanation = {"method": query.fusion or policy.kind, "score": place.score, "weights": weights}
+    if place.rrf_score is not None:
+        explanation["rrf"] = place.rrf_score
+        explanation["from_lexical"] = words / (policy.k_rrf + place.lexical.rank) if place.lexical else 0.0
+        explanation["from_vector"] = meaning / (policy.k_rrf + place.vector.rank) if place.vector else 0.0
+    return explanation
 
 
-def read_passages(places: Iterable[Placed], contexts: Contexts, query: SearchQuery) -> Iterator[Read]:
-    """Each with its passage, some at a time; what is gone by now is left out."""
-    at_once = query.offset + query.k + 1 + (REACH + _SOME_COPIES if query.duplicates == "fold" else 0)
-    places = iter(places)
-    while some := list(islice(places, at_once)):
-        chunks = contexts([place.chunk_id for place in some])
-        yield from (Read(place, chunks[place.chunk_id]) for place in some if place.chunk_id in chunks)
+def _pinned(query: SearchQuery, match: str | None) -> SearchQuery:
+    """The first look decides how words match; deeper looks continue the same list."""
+    if query.match != "auto" or match not in ("all", "any"):
+        return query
+    return query._replace(match=cast("Match", match), keep_stop_words=False)
 
 
-def newest_first(passages: Iterable[Read], query: SearchQuery) -> list[Read]:
+def _newest_first(passages: Iterable[Read], query: SearchQuery) -> list[Read]:
     """The best of each document, by date."""
-    best = passages
     if query.per_doc is not None:
-        best = _at_most_per_document(passages, query.per_doc, lambda read: read.chunk.doc_id)
-    return sorted(best, key=lambda read: read.chunk.date, reverse=True)
+        passages = _at_most_per_document(passages, query.per_doc, lambda read: read[1].doc_id)
+    return sorted(passages, key=lambda read: read[1].date, reverse=True)
 
 
-def page_of(passages: Iterable[Read], query: SearchQuery) -> Page:
-    """The part of the list that is asked for, after copies are folded and documents cut to `per_doc`."""
+def _standing(passages: Iterable[Read], query: SearchQuery) -> Iterable[tuple[Read, Sequence[Read]]]:
+    """The passages of the list with the copies folded under them, at most `per_doc` of each document."""
 
     def text_of(read: Read) -> Passage | None:
-        if query.min_score is not None and read.place.score < query.min_score:
+        place, chunk = read
+        if query.min_score is not None and place.score < query.min_score:
             return None  # sorted by date, it could hide copies that are good enough
-        return Passage(read.chunk.text, read.chunk.content_hash)
+        return Passage(chunk.text, chunk.content_hash)
 
-    standing: Iterable[tuple[Read, list[Read]]] = ((read, []) for read in passages)
-    wanted = query.offset + query.k
+    standing: Iterable[tuple[Read, Sequence[Read]]] = ((read, ()) for read in passages)
     if query.duplicates == "fold":
-        standing = fold(passages, text_of, most=inf if query.per_doc is not None else wanted + 1)
+        standing = fold(passages, text_of, most=inf if query.per_doc is not None else query.offset + query.k + 1)
     if query.per_doc is not None:
-        standing = _at_most_per_document(standing, query.per_doc, lambda group: group[0].chunk.doc_id)
-    taken = list(islice(standing, wanted + 1))
-    page = [
-        Listed(read.place, read.chunk, tuple(copy.chunk for copy in copies))
-        for read, copies in taken[query.offset : wanted]
-    ]
-    return Page(page, len(taken) > wanted)
+        standing = _at_most_per_document(standing, query.per_doc, lambda group: group[0][1].doc_id)
+    return standing
 
 
 def _at_most_per_document(items: Iterable[T], most: int, document_of: Callable[[T], str]) -> Iterator[T]:
@@ -116,73 +249,3 @@ def _at_most_per_document(items: Iterable[T], most: int, document_of: Callable[[
         count = seen[document] = seen.get(document, 0) + 1
         if count <= most:
             yield item
-
-
-class HitMaker(NamedTuple):
-    """Makes the hits of a list, whatever found them."""
-
-    snippets: SnippetMaker | None
-    """None: the hits that were `found` elsewhere bring theirs."""
-    score_kind: str
-    index_version: str
-    terms: QueryTerms
-    query: SearchQuery
-    found: Mapping[str, SearchHit] = MappingProxyType({})
-
-    def hit(
-        self, listed: Listed, rank: int, detail: RetrievalDetail, explanation: dict[str, Any] | None = None
-    ) -> SearchHit:
-        """Flagged as suspicious by the whole passage, however little of it is shown."""
-        chunk = listed.chunk
-        hit = SearchHit(
-            chunk=chunk,
-            rank=rank,
-            score_kind=self.score_kind,
-            retrieval=detail,
-            index_version=self.index_version,
-            citation=citation_of(chunk),
-            text=chunk.text,
-            explanation=explanation,
-            duplicates=tuple(
-                Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, citation_of(copy))
-                for copy in listed.copies
-            ),
-        )
-        if self.query.without_snippets:
-            return hit
-        if self.snippets is None:
-            shown = self.found[chunk.chunk_id]
-            return hit._replace(
-                snippet=shown.snippet, highlights=shown.highlights, text=shown.text, suspicious=shown.suspicious
-            )
-        deadline.check()
-        snippet = self.snippets.of(chunk.text, self.terms)
-        return hit._replace(
-            snippet=snippet.text,
-            highlights=snippet.highlights,
-            text=chunk.text if self.query.full_text else snippet.text,
-            suspicious=reads_like_orders("\n\n".join((chunk.title, *chunk.heading_path, chunk.text))),
-        )
-
-    def matched(self, chunk: ChunkContext) -> dict[str, list[str]]:
-        """What the query looked for and the parts of this passage have."""
-        if self.snippets is None:
-            return {}
-        parts = {
-            "title": chunk.title,
-            "heading": " > ".join(chunk.heading_path),
-            "text": chunk.text,
-            "context": "\n".join(chunk.notes),
-        }
-        phrases = sorted(" ".join(phrase) for phrase in self.terms.phrases)
-        matched = {}
-        for name, text in parts.items():
-            stems = " ".join(["", *self.snippets.tokenizer.stems(text), ""])
-            matched[name] = [phrase for phrase in phrases if f" {phrase} " in stems]
-            matched[name] += [term for term in self.terms.cjk if term in text]
-        return matched
-
-
-def citation_of(chunk: ChunkContext) -> Citation:
-    """From the first span, which covers the whole chunk."""
-    return Citation(chunk.doc_path, chunk.spans[0], chunk.section_label, chunk.content_hash)

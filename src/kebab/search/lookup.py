@@ -43,9 +43,7 @@ class Passage(NamedTuple):
 
 
 def find_passage(catalog: Catalog, reference: str) -> Passage:
-    """By anything that fetch reads. Chunk ids begin like their document's, so a beginning that fits both means the
-    document.
-    """
+    """By anything that fetch reads. Chunk ids begin like their document's, so a prefix of both means the document."""
     if citations.parse(reference)[1] is not None:
         cited = find_span(catalog, reference)
         chunks = catalog.chunks_of(cited.document.doc_id)
@@ -110,7 +108,7 @@ def find_document(catalog: Catalog, key: str) -> DocumentRecord:
 
 
 def find_cited_document(catalog: Catalog, path: str) -> DocumentRecord:
-    """The same, or one of a library: the citations of its snippets name the path in it."""
+    """The same, or a document of a library: citations of its snippets name the path in it."""
     try:
         return find_document(catalog, path)
     except NotFound:
@@ -135,7 +133,7 @@ def _on_disk(catalog: Catalog, key: str) -> DocumentRecord | None:
 
 
 def _in_a_library(catalog: Catalog, path: str) -> DocumentRecord | None:
-    """What two versions have word for word is one document."""
+    """A file that is the same in several versions is one document."""
     found = catalog.in_libraries(path)
     if len({record.doc_id for record in found.values()}) > 1:
         places = [f"{join_library(library_id, tag or None)}:{storable(path)}" for library_id, tag in found]

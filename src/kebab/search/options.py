@@ -37,7 +37,7 @@ _BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u30
 """White space as Python has it, written out: in the regular expressions of other languages \\s is something else."""
 SOMETHING = f"[^{_BLANK}]"
 LIBRARY = rf"^[{_BLANK}]*/[^/@{_BLANK}]+/[^/@{_BLANK}]+([{_BLANK}]*|[/@][\s\S]*)$"
-"""As split_library has it: a version is verbatim, whatever is in it."""
+"""As split_library reads it: any text is a version."""
 _DATE = (
     r"^\s*([1-9]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])"
     r"|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
@@ -45,7 +45,7 @@ _DATE = (
 
 
 class Option(NamedTuple):
-    """What a search option is, besides its name, type and default."""
+    """The rules and help of a search option."""
 
     help: str
     least: float | None = None
@@ -73,7 +73,7 @@ _KINDS: dict[Any, type] = {str: str, _Text: str, int: int, _Whole: int, _Number:
 
 
 class SearchRequest(NamedTuple):
-    """A search as somebody asks for it. None means: as the settings say."""
+    """The options of one search. None means: as the settings say."""
 
     query: Annotated[
         str,
@@ -294,7 +294,7 @@ class SearchRequest(NamedTuple):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], defaults: "SearchRequest | None" = None) -> "SearchRequest":
-        """Checked; an unknown name or value is an error that lists what is valid."""
+        """A checked request; the error for an unknown name or value lists the valid ones."""
         values: dict[str, Any] = {} if defaults is None else defaults._asdict()
         for given, value in options.items():
             name = ALIASES.get(given, given)
@@ -337,7 +337,7 @@ _TAGS = ("tags_any", "tags_all", "exclude_tag")
 
 
 def unknown_option(given: str, *others: str) -> UsageError:
-    """`others` are names that a surface takes besides."""
+    """`others`: further names that a surface accepts."""
     return unknown(given, OPTIONS, (*ALIASES, *others), "search option")
 
 
@@ -363,8 +363,8 @@ def _checked_option(name: str, value: Any) -> Any:
 
 
 def _items(name: str, value: Any) -> list[str]:
-    """A text may hold several, parted by commas. A comma at its end is a slip; nothing but commas, or an empty text in
-    a list, is a filter that would be lost.
+    """A text may hold several, separated by commas; a final comma is ignored. Only commas, or an empty text in a list,
+    is an error: the filter would be lost.
     """
     texts = value.split(",") if isinstance(value, str) else value
     items = [item.strip() for item in checked(name, texts, list, may_be_empty=True)]
@@ -375,9 +375,7 @@ def _items(name: str, value: Any) -> list[str]:
 
 
 def read_texts(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Options whose values are texts, as in an address: each as often as it was given. A name that is none of ours
-    stays a text.
-    """
+    """Options from texts, as in the query of a URL, with all values of each. Unknown names keep their text."""
     values: dict[str, Any] = {}
     for written, texts in given.items():
         name = ALIASES.get(written, written)
@@ -397,7 +395,7 @@ def schemas(names: Iterable[str] = OPTIONS) -> dict[str, dict[str, Any]]:
 
 
 def json_schemas(names: Iterable[str] = OPTIONS) -> dict[str, dict[str, Any]]:
-    """The same in a JSON object, where null means that it is not given, and a list may be one text with commas."""
+    """The same for a JSON object: null means not given, and a list may be one text with commas."""
     return {name: schema if name == "query" else _or_null(name, schema) for name, schema in schemas(names).items()}
 
 
@@ -442,7 +440,7 @@ def split_library(library: str) -> tuple[str, str | None]:
 
 
 def join_library(library_id: str, version: str | None) -> str:
-    """What split_library splits into these two again, whatever the version is called."""
+    """The text that split_library splits into these two, for any version."""
     return library_id if version is None else f"{library_id}/{version}"
 
 

@@ -1,4 +1,4 @@
-"""Search, step by step: check the request, ask a retriever, cut to scores and budget, say what the user must know."""
+"""Search, step by step: check the request, ask a retriever, cut to scores and budget, add notices."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kebab.analysis.orders import reads_like_orders
-from kebab.analysis.query_syntax import is_raw, parse
-from kebab.config.settings import SearchSettings
+from kebab.config.settings import SearchSettings, Settings
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
-from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
+from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, QueryError, StaleCursor, UsageError, VectorsOff
 from kebab.core.notices import UNKNOWN_VALUES, Notice, Says
-from kebab.core.query_tree import excludes, insists
+from kebab.core.ports import ColumnWeights, EmbeddingModels, Retriever, VectorCoverage
+from kebab.core.query_tree import excludes, insists, is_raw, parse
 from kebab.core.search import (
     MAX_QUERY_CHARS,
     Duplicates,
@@ -31,11 +31,14 @@ from kebab.core.search import (
     SearchResponse,
     Sort,
 )
+from kebab.search.freshness import pending_notice, stale_documents
+from kebab.search.lexical import LexicalRetriever
 from kebab.search.options import SearchRequest
-from kebab.search.retrievers import Retrievers, no_vectors_yet, open_retrievers
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import Reading
+    from kebab.core.store_ports import LexicalIndex, Reading
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
     from kebab.session import Session
 
 
@@ -52,7 +55,7 @@ def search(session: Session, request: SearchRequest, *, without_snippets: bool =
 def search_in(
     reading: Reading, session: Session, request: SearchRequest, *, without_snippets: bool = False
 ) -> SearchResponse:
-    """The same in one state of the store, within the time limit that the caller has set."""
+    """The hits in one reading of the store, within the time limit of the caller."""
     started = time.perf_counter()
     settings = session.settings.search
     request, notices = checked(session, request, reading)
@@ -62,7 +65,7 @@ def search_in(
         request = request._replace(query=asked[:MAX_QUERY_CHARS])
         notices.append(Says.LONG_QUERY.notice())
     if not request.query.strip(" \t\r\n'"):  # '' is raw FTS5 without an expression
-        return _no_hits(request, retrievers.index_version(_mode(request)), notices)
+        return _no_hits(request, retrievers.of(_mode(request)).index_version(), notices)
     query, hits, version = _answer(request, settings, retrievers, notices, without_snippets=without_snippets)
     notices = _with_reasons(query, hits, reading, retrievers, notices)
     kept = with_neighbours(_above_scores(hits, request, notices), request, reading)
@@ -70,7 +73,7 @@ def search_in(
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
     by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-    below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
+    below_minimum = len(kept) < len(hits) and by_score  # then all further hits are below it too
     more = truncated or (hits.more and not below_minimum)
     cursor = _cursor(query, request.match or settings.match, hits, version, query.offset + taken)
     if request.library is not None and not without_snippets:
@@ -113,7 +116,7 @@ def _no_hits(request: SearchRequest, index_version: str, notices: Sequence[Notic
 
 
 def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple[SearchRequest, list[Notice]]:
-    """The request with its filters checked, and what must be said of every answer that comes from this database."""
+    """The request with its filters checked, and the notices that hold for every search of this store."""
     is_stale = reading.index_version() != session.store.index_version()
     notices = [Says.STALE_INDEX.notice()] if is_stale else []
     notices += [Says.READ_ONLY.notice()] if reading.is_immutable else []
@@ -127,6 +130,90 @@ def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple
     return request, notices
 
 
+# --- retrievers
+
+
+class Retrievers(NamedTuple):
+    """Words always; vectors if they are wanted and there are some."""
+
+    lexical: LexicalRetriever
+    vector: VectorRetriever | None = None
+    hybrid: HybridRetriever | None = None
+    """Made of both; answers in every mode."""
+    why_not: ModelError | None = None
+    """Why there are no vectors."""
+
+    def of(self, mode: Mode) -> Retriever:
+        if self.hybrid is None or self.vector is None or mode == "lexical":
+            return self.lexical
+        return self.vector if mode == "vector" else self.hybrid
+
+
+def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = True) -> Retrievers:
+    """What answers a search of one reading of the store, as the settings say."""
+    settings = session.settings
+    chars = settings.search.snippet_chars
+    index, chunks = lexical_index(reading, settings), reading.chunks()
+    version = reading.index_version()
+    lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars)
+    if not with_vectors:
+        return Retrievers(lexical)
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
+
+    try:
+        models = session.models
+    except ModelError as error:  # words can still answer
+        return Retrievers(lexical, why_not=error)
+    if models is None:
+        return Retrievers(lexical, why_not=VectorsOff())
+    coverage = reading.vector_coverage(models)
+    is_incomplete = reading.migrating_from() is not None  # a notice says how to go on
+    if not coverage.any:
+        return Retrievers(lexical, why_not=_no_vectors(coverage, models, is_incomplete=is_incomplete))
+    notices = [] if is_incomplete else _partial_vectors(coverage)
+    vector = VectorRetriever(
+        reading.vectors(), models, chunks, coverage.index_version, index=index, snippet_chars=chars, notices=notices
+    )
+    return Retrievers(lexical, vector, HybridRetriever(settings.search, lexical, vector))
+
+
+def lexical_index(reading: Reading, settings: Settings) -> LexicalIndex:
+    chosen = settings.search
+    weights = ColumnWeights(chosen.title_weight, chosen.heading_weight, chosen.text_weight, chosen.cjk_weight)
+    return reading.lexical_index(weights)
+
+
+def no_vectors_yet() -> ModelError:
+    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+
+
+def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels, *, is_incomplete: bool) -> ModelError:
+    if is_incomplete:
+        return ModelMissing(
+            "The vectors have not come here yet.", hint="They come with the rest, when the migration goes on."
+        )
+    if not coverage.other_models:
+        return no_vectors_yet()
+    names = [embedder.name for embedder in models.embedders]
+    made = [model.partition("@")[0] for model in coverage.other_models]
+    by = f"The vectors here were made by {', '.join(made)}"
+    happened = (
+        f"{by} in another version or with other settings"
+        if set(made) <= set(names)
+        else f"{by}, and embedding.model stands for {', '.join(names)}"
+    )
+    return ModelMismatch(f"{happened}.", hint="Make them anew with: kb index --rebuild-vectors")
+
+
+def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:
+    if coverage.chunks is None:
+        return []
+    if not coverage.missing:
+        return [Says.UNFINISHED_VECTORS.notice()]
+    return [Says.PARTIAL_VECTORS.notice(coverage.embedded, coverage.chunks)]
+
+
 # --- asking
 
 
@@ -138,21 +225,23 @@ def _answer(
     *,
     without_snippets: bool,
 ) -> tuple[SearchQuery, HitList, str]:
-    """What the mode asks for; when hybrid cannot have its vectors, what the words give, and why."""
-    mode = _possible_mode(request, retrievers, notices)
-    while True:
-        version = retrievers.index_version(mode)
+    """The query, its hits and the version of the index; by words, with the reason, where hybrid gets no vectors."""
+
+    def answer(mode: Mode) -> tuple[SearchQuery, HitList, str]:
+        version = retrievers.of(mode).index_version()
         query = _query(request, settings, mode, version)._replace(without_snippets=without_snippets)
-        try:
-            hits = retrievers.of(mode).search(query)
-        except ModelError as error:
-            if mode != "hybrid":
-                raise
-            notices.append(_lexical_instead(error))
-            mode = "lexical"
-            continue
-        notices.extend(notice for notice in hits.notices if notice not in notices)
-        return query, hits, version
+        return query, retrievers.of(mode).search(query), version
+
+    mode = _possible_mode(request, retrievers, notices)
+    try:
+        query, hits, version = answer(mode)
+    except ModelError as error:
+        if mode != "hybrid":
+            raise
+        notices.append(_lexical_instead(error))
+        query, hits, version = answer("lexical")
+    notices.extend(notice for notice in hits.notices if notice not in notices)
+    return query, hits, version
 
 
 def _possible_mode(request: SearchRequest, retrievers: Retrievers, notices: list[Notice]) -> Mode:
@@ -208,7 +297,7 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
     return resumed
 
 
-# --- cursors: where a list was left, bound to the list it belongs to
+# --- cursors: a place in one list
 
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
@@ -218,7 +307,7 @@ def _fingerprint(query: SearchQuery, index_version: str) -> str:
 
 
 def _cursor(query: SearchQuery, asked: str, hits: HitList, index_version: str, offset: int) -> str:
-    """The match class goes along: the next page must come from the same list."""
+    """With the match class: the next page must come from the same list."""
     return f"{_fingerprint(query, index_version)}.{asked}.{hits.match}.{offset}"
 
 
@@ -237,7 +326,7 @@ def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery
     return query._replace(offset=start, match=pinned, keep_stop_words=asked == "all")
 
 
-# --- cutting, and what to say about it
+# --- cutting, and notices
 
 
 def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) -> list[SearchHit]:
@@ -256,7 +345,7 @@ def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) 
 def _with_reasons(
     query: SearchQuery, hits: HitList, reading: Reading, retrievers: Retrievers, notices: list[Notice]
 ) -> list[Notice]:
-    """Why a first page has found nothing, or nothing with the words: their spelling, or the filters."""
+    """The notices, with the reason why a first page finds nothing or no words: their spelling, or the filters."""
     if query.offset:
         return notices
     no_words = not hits or Says.FAR_AWAY.is_in(hits.notices) or Says.SIMILAR_ONLY.is_in(hits.notices)
@@ -265,13 +354,13 @@ def _with_reasons(
         notices += [_did_you_mean(suggestions)] if suggestions else []
     unmatched = [] if hits else about_filters(query.filters, reading, notices)
     if unmatched or (not hits and any(notice.code in UNKNOWN_VALUES for notice in notices)):
-        # Which scripts were compared is beside the point then.
+        # The filters are the reason, so the note on scripts would mislead.
         return [*(notice for notice in notices if notice.code != Says.OTHER_SCRIPTS.code), *unmatched]
     return notices
 
 
 def about_filters(filters: SearchFilters, reading: Reading, notices: Sequence[Notice]) -> list[Notice]:
-    """Whether nothing was found because of the filters, as far as that has not been said."""
+    """Notices about filters that no document passes, without those that were given already."""
     if not filters:
         return []
     from kebab.search.filters import unmatched_filters
@@ -288,7 +377,7 @@ def _did_you_mean(suggestions: Sequence[str]) -> Notice:
 
 
 def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchHit]:
-    """Whole hits up to the budget, and always the first one: an answer too long is better than none."""
+    """Whole hits up to the budget, but at least the first one."""
     if max_tokens is None:
         return hits
     used = 0
@@ -315,7 +404,7 @@ def with_neighbours(hits: list[SearchHit], request: SearchRequest, reading: Read
 
 
 def _cited_within(hit: SearchHit, library: str) -> SearchHit:
-    """Cited by the library's name: a path alone may be one of one's own notes, or of another version."""
+    """The hit, cited with the name of its library: the path alone may also be in a note or another version."""
 
     def within(citation: Citation) -> Citation:
         return citation._replace(path=f"{library}:{citation.path}")
@@ -330,12 +419,10 @@ def _cited_within(hit: SearchHit, library: str) -> SearchHit:
 
 
 def add_freshness(response: SearchResponse, session: Session, reading: Reading) -> None:
-    """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
+    """Marks hits whose files have changed and counts the files that wait for an ingest, as the settings say."""
     settings = session.settings
     if settings.search.freshness == "off":
         return
-    from kebab.search.freshness import pending_notice, stale_documents
-
     if response.hits:
         stale = stale_documents(reading.files({hit.doc_id for hit in response.hits}))
         response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
@@ -353,5 +440,5 @@ def _explanation(
         "removed_by_min_score": below,
         "removed_by_threshold": len(hits) - len(kept) - below,
         "removed_by_max_tokens": len(kept) - len(packed),
-        **(hits.explanation or {}),  # a hybrid list has removed what is below by itself
+        **(hits.explanation or {}),  # a hybrid list counts what it removed itself
     }

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from math import log
 from typing import TYPE_CHECKING, cast
 
+from kebab.analysis.terms import content_words
 from kebab.core.deadline import time_limit
 from kebab.core.errors import ModelError, ModelMissing, UsageError
 from kebab.core.notices import Notice, Says
-from kebab.core.search import HitList, Mode, SearchHit, SearchQuery, SearchResponse
+from kebab.core.ports import Tokenizer
+from kebab.core.query_tree import Bag, Phrase
+from kebab.core.search import HitList, Mode, SearchFilters, SearchHit, SearchQuery, SearchResponse
+from kebab.core.text import nfc
 from kebab.search.listing import DEEPER, DEEPEST
 from kebab.search.lookup import Passage, find_passage
 from kebab.search.options import SearchRequest
-from kebab.search.pipeline import about_filters, add_freshness, checked, with_neighbours, within_budget
-from kebab.search.retrievers import Retrievers, open_retrievers
+from kebab.search.pipeline import (
+    Retrievers,
+    about_filters,
+    add_freshness,
+    checked,
+    open_retrievers,
+    with_neighbours,
+    within_budget,
+)
 
 if TYPE_CHECKING:
+    from kebab.core.store_ports import LexicalIndex
     from kebab.session import Session
 
 _ABOUT_QUERIES = ("cursor", "match", "fusion", "sort", "threshold", "explain", "type_ahead", "duplicates")
-"""Options of search that say how a typed query is read, mixed or paged."""
+"""Options of search that are only for typed queries."""
 _SHOWN_WORDS = 5
+MOST_WORDS = 20
+"""More words do not find better passages."""
+_MOST_WEIGHED = 200
+"""The most frequent words of a long document; each is counted in the whole corpus."""
 
 
 def similar(session: Session, request: SearchRequest, *, other_docs: bool = False) -> SearchResponse:
@@ -50,7 +68,7 @@ def similar(session: Session, request: SearchRequest, *, other_docs: bool = Fals
             mode=cast("Mode", request.mode or "vector"),
             method=method,
             hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
-            index_version=retrievers.index_version(method),
+            index_version=retrievers.of(method).index_version(),
             match=hits.match,
             took_ms=(time.perf_counter() - started) * 1000,
             notices=tuple(notices),
@@ -92,7 +110,7 @@ def _query(passage: Passage, request: SearchRequest, k: int, other_docs: bool) -
 def _answer(
     passage: Passage, request: SearchRequest, query: SearchQuery, retrievers: Retrievers, notices: list[Notice]
 ) -> tuple[Mode, HitList]:
-    """By vectors, and when that cannot be by words, saying why."""
+    """Similar passages by vectors, or by words with the reason."""
     why_not: ModelError | None = None
     if request.mode != "lexical":
         try:
@@ -101,7 +119,7 @@ def _answer(
             if request.mode == "vector":
                 raise
             why_not = error
-    words = retrievers.lexical.key_terms(passage.text)
+    words = key_terms(passage.text, retrievers.lexical.index)
     if why_not is not None:
         notices.append(_by_words_instead(words, why_not))
     by_words = query._replace(text=" ".join(words), match="any")
@@ -123,11 +141,11 @@ def _near(passage: Passage, query: SearchQuery, retrievers: Retrievers) -> HitLi
 
 
 def _page(ask: Callable[[SearchQuery], HitList], passage: Passage, query: SearchQuery) -> HitList:
-    """The wanted part of the list without the passage itself, ranked without it too."""
+    """The wanted part of the list, without the passage itself and ranked without it."""
     own = set() if query.filters.exclude_docs else {chunk.chunk_id for chunk in passage.chunks}
     wanted = query.offset + query.k
     depth = wanted + len(own)
-    while True:  # how deep one must look depends on how often one document repeats itself
+    while True:  # the depth depends on how many hits one document has
         hits = ask(query._replace(k=depth, offset=0, per_doc=None))
         others: list[SearchHit] = []
         of_document: dict[str, int] = {}
@@ -168,3 +186,26 @@ def _nothing(method: Mode, hits: HitList, request: SearchRequest, other_docs: bo
         does = "can be compared with it" if method == "vector" else "shares a telling word with it"
         message = f"Nothing similar: no other passage{where}{filtered} {does}."
     return Says.NOTHING_SIMILAR.notice(message)
+
+
+def key_terms(text: str, index: LexicalIndex) -> list[str]:
+    """The words of a text that say what it is about, the best first: frequent in it, rare elsewhere. Words that only
+    one passage has are left out, because they find nothing else.
+    """
+    frequencies = _frequencies(nfc(text), index.tokenizer)
+    total = index.size()
+    weighed = []
+    for word, frequency in sorted(frequencies.items(), key=lambda item: (-item[1], item[0]))[:_MOST_WEIGHED]:
+        passages = index.count(Bag((Phrase(word),)), match="all", drop_stop_words=False, filters=SearchFilters())
+        if passages > 1:
+            weighed.append((-(1 + log(frequency)) * log(1 + total / passages), word))
+    return [word for _, word in sorted(weighed)[:MOST_WORDS]]
+
+
+def _frequencies(text: str, tokenizer: Tokenizer) -> dict[str, int]:
+    """How often each word occurs; forms of one stem are one word, shown as the first of them."""
+    shown: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for word in content_words(text, tokenizer):
+        counts[shown.setdefault(word.key, word.text)] += 1
+    return counts

@@ -23,7 +23,7 @@ class Snippet(NamedTuple):
     highlights: tuple[tuple[int, int], ...]
 
     def marked(self, before: str = "<b>", after: str = "</b>") -> str:
-        """The text with its highlights between two marks; the caller has to escape what needs escaping."""
+        """The text with its highlights between two marks; the caller escapes the rest."""
         parts, last = [], 0
         for start, end in self.highlights:
             parts += [self.text[last:start], before, self.text[start:end], after]
@@ -40,28 +40,23 @@ class SnippetLimits(NamedTuple):
 
 
 class SnippetMaker(NamedTuple):
-    """Makes the snippets of all hits, whatever found them."""
+    """Makes the snippets of all retrievers."""
 
     tokenizer: Tokenizer
     limits: SnippetLimits = SnippetLimits()
 
     def of(self, text: str, terms: QueryTerms) -> Snippet:
-        return make_snippet(text, terms, self.tokenizer, self.limits)
-
-
-def make_snippet(text: str, terms: QueryTerms, tokenizer: Tokenizer, limits: SnippetLimits) -> Snippet:
-    """The piece of `text` with most of what the query looked for; its beginning where it found nothing."""
-    matches = matches_in(text, terms, tokenizer)
-    start, end = _window(text, matches, limits)
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    before = ELLIPSIS if text[:start].strip() else ""
-    after = ELLIPSIS if text[end:].strip() else ""
-    shift = len(before) - start
-    shown = tuple((max(a, start) + shift, min(b, end) + shift) for a, b in matches if a < end and b > start)
-    return Snippet(before + text[start:end] + after, shown)
+        """The piece of `text` with most of the query's terms; its beginning if it has none."""
+        matches = matches_in(text, terms, self.tokenizer)
+        start, end = _window(text, matches, self.limits)
+        shown = text[start:end]
+        start += len(shown) - len(shown.lstrip())
+        end = start + len(shown.strip())
+        before = ELLIPSIS if text[:start].strip() else ""
+        after = ELLIPSIS if text[end:].strip() else ""
+        shift = len(before) - start
+        highlights = tuple((max(a, start) + shift, min(b, end) + shift) for a, b in matches if a < end and b > start)
+        return Snippet(before + text[start:end] + after, highlights)
 
 
 def matches_in(text: str, terms: QueryTerms, tokenizer: Tokenizer) -> list[tuple[int, int]]:
@@ -98,7 +93,7 @@ def _window(text: str, matches: list[tuple[int, int]], limits: SnippetLimits) ->
 
 
 def _window_start(text: str, matches: list[tuple[int, int]], room: int) -> int:
-    """Where most matches come into view, with a little of what leads up to the first of them."""
+    """Where the window shows most matches, with a little text before the first."""
     if not matches:
         return 0
     best, most, last = 0, 0, 0

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from kebab.analysis import cjk, korean
-from kebab.analysis.query_syntax import parse
 from kebab.analysis.word_forms import edit_distance
 from kebab.core.ports import NearWord
-from kebab.core.query_tree import Bag, Phrase, Raw, Word
+from kebab.core.query_tree import Bag, Phrase, Raw, Word, parse
 from kebab.core.search import SearchFilters
 from kebab.core.text import nfc
 from kebab.search.listing import Contexts
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 
 MOST_SUGGESTIONS = 3
 _MOST_WORDS = 64
-"""Of a pasted page, the first of its words are looked at."""
+"""Only the first words of a pasted page are checked."""
 _MOST_UNKNOWN = 3
-"""Unknown words looked after: each of them costs a walk through the vocabulary."""
+"""Unknown words that are corrected: each costs a walk through the vocabulary."""
 _MOST_CHOICES = 3
 _MOST_TRIED = 6
 """Every suggestion is a search that must find something."""
@@ -38,7 +37,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class _Slip(NamedTuple):
-    """A word of the query that is in no passage, and what may have been meant."""
+    """A word of the query that is in no passage, and the words that may be meant."""
 
     start: int
     end: int
@@ -61,7 +60,7 @@ def suggestions(text: str, index: LexicalIndex, contexts: Contexts, finds: Calla
 
 
 def _mended(text: str, slips: list[_Slip], way: tuple[int, ...]) -> str:
-    """From the end, so that the places of the others stay right."""
+    """From the end, so that earlier offsets stay valid."""
     for slip, choice in reversed(list(zip(slips, way, strict=True))):
         text = text[: slip.start] + slip.choices[choice] + text[slip.end :]
     return text
@@ -80,7 +79,7 @@ def _slips(text: str, index: LexicalIndex, contexts: Contexts) -> Iterator[_Slip
 
 
 def _is_unknown(word: str, script: str, index: LexicalIndex) -> bool:
-    """Numbers are left alone: the next one to it is just another number."""
+    """Numbers are never corrected: a similar number means something else."""
     long_enough = len(word) >= (2 if script == "hangul" else _SHORTEST)
     return long_enough and word.isalpha() and not _passages_with(word, index)
 
@@ -117,7 +116,7 @@ def _korean_words(text: str) -> Iterator[str]:
 
 
 def _by_frequency(near: Iterable[NearWord], index: LexicalIndex) -> list[str]:
-    """Fewest slips first, then the most frequent. Known words may be of passages that are gone."""
+    """Fewest slips first, then the most frequent. A known word may be in no passage any more."""
     counted = [(edits, -_passages_with(word, index), word) for word, edits in near]
     return [word for _, passages, word in sorted(counted) if passages][:_MOST_CHOICES]
 

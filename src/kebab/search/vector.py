@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
 
-from kebab.analysis.query_syntax import parse
 from kebab.core import deadline
 from kebab.core.errors import ModelMissing
 from kebab.core.notices import Notice, Says
 from kebab.core.ports import EmbeddingModels, SpaceQuery, VectorMatch
-from kebab.core.query_tree import Bag, QueryTree, words_of
-from kebab.core.search import (
-    MAX_MEANING_CHARS,
-    SNIPPET_CHARS,
-    HitList,
-    QueryTerms,
-    Ranked,
-    Ranking,
-    RetrievalDetail,
-    SearchHit,
-    SearchQuery,
-)
-from kebab.search.listing import (
-    DEEPER,
-    DEEPEST,
-    FIRST_DEPTH,
-    HitMaker,
-    Listed,
-    new_in_each,
-    newest_first,
-    page_of,
-    read_passages,
-)
+from kebab.core.query_tree import Bag, QueryTree, parse, words_of
+from kebab.core.search import MAX_MEANING_CHARS, SNIPPET_CHARS, HitList, QueryTerms, Ranked, Ranking, SearchQuery
+from kebab.search.fusion import Fused
+from kebab.search.listing import Listing
 from kebab.search.snippets import SnippetLimits, SnippetMaker
 
 if TYPE_CHECKING:
@@ -41,44 +22,10 @@ if TYPE_CHECKING:
 _LEAST_OUTSTANDING = 0.2
 
 
-class _Found(NamedTuple):
-    """A chunk, found in one of the spaces that were searched."""
-
-    match: VectorMatch
-    space: SpaceQuery
-    place: int
-    """In its own space, from 1."""
-    stands_out: bool = False
-    """Whether it is closer than all text in the question's own script, which is closer as a rule."""
-
-    @property
-    def weak(self) -> bool:
-        """In a weak space only text of its own script: what the words of the query cannot reach counts fully."""
-        return self.space.weak and self.match.primary
-
-    @property
-    def below_floor(self) -> bool:
-        return self.match.similarity < self.space.floor and not self.stands_out
-
-    def ranked(self, rank: int, *, explain: bool) -> Ranked:
-        explanation = {
-            "cosine": self.match.similarity,
-            "model": self.space.embedder.name,
-            "rank_in_model": self.place,
-        }
-        return Ranked(
-            self.match.chunk_id,
-            rank,
-            min(1.0, max(0.0, self.match.similarity)),
-            weak=self.weak,
-            floor=self.space.floor if self.space.floor > 0 and not self.weak else None,
-            below_floor=self.below_floor,
-            explanation=explanation if explain else None,
-        )
-
-
-class VectorRetriever:
+class VectorRetriever(Listing):
     """A vector store and the models that made its vectors, as a Retriever. The models are given, never chosen here."""
+
+    mode = "vector"
 
     def __init__(
         self,
@@ -91,50 +38,35 @@ class VectorRetriever:
         snippet_chars: int = SNIPPET_CHARS,
         notices: Sequence[Notice] = (),
     ) -> None:
-        """`index` cuts the query into the words that snippets mark; it is not searched. `notices`: what is wrong with
-        the vectors.
+        """`index` cuts the query into the words that snippets mark; it is not searched. `notices` are about the
+        vectors.
         """
         self._store = store
         self._models = models
-        self.contexts = chunks.contexts
+        self.reader = chunks
         self._index_version = index_version
         self._index = index
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
         self._notices = tuple(notices)
         self._embedded: dict[str, Any] = {}
-        """The last query's vectors, by model: a deeper look asks for the same ones."""
+        """The vectors of the last query, by model, for deeper looks."""
         self._text = ""
 
     def index_version(self) -> str:
         return self._index_version
 
-    def search(self, query: SearchQuery) -> HitList:
-        first = self.rank(query, FIRST_DEPTH)
-        if query.sort == "date":
-            page = page_of(newest_first(read_passages(first.chunks, self.contexts, query), query), query)
-        else:
-            places = new_in_each(self._looks(query, first))
-            page = page_of(read_passages(places, self.contexts, query), query)
-        terms = self._index.terms(parse(query.text), drop_stop_words=True)
-        make = HitMaker(self.snippets, "cosine", self._index_version, terms, query)
-        return HitList(
-            [_hit(make, listed, rank) for rank, listed in enumerate(page.listed, start=query.offset + 1)],
-            more=page.more,
-            explanation=first.explanation,
-            notices=first.notices,
-            terms=terms,
+    def candidates(self, query: SearchQuery, depth: int) -> Ranking[Fused]:
+        ranking = self.rank(query, depth)
+        return Ranking(
+            _places(ranking.chunks),
+            ranking.more,
+            notices=ranking.notices,
+            terms=self._index.terms(parse(query.text), drop_stop_words=True),
+            explanation=ranking.explanation,
         )
 
-    def _looks(self, query: SearchQuery, ranking: Ranking) -> Iterator[Sequence[Ranked]]:
-        depth = FIRST_DEPTH
-        yield ranking.chunks
-        while ranking.more and depth < DEEPEST:
-            depth *= DEEPER
-            ranking = self.rank(query, depth)
-            yield ranking.chunks
-
-    def rank(self, query: SearchQuery, depth: int) -> Ranking:
-        """The passages closest in meaning, as many as `depth`; those too far away to mean anything come last."""
+    def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
+        """The passages closest in meaning, as many as `depth`; those below the floor come last."""
         text = _meant(parse(query.text), query.text)
         if not text.strip():
             return Ranking(notices=self._notices)
@@ -146,56 +78,61 @@ class VectorRetriever:
                 hint="Make them with the setting embedding.cross_language = on and: kb ingest",
             )
         found = self._find(spaces, text[:MAX_MEANING_CHARS], query, depth)
-        ranked = [item.ranked(rank, explain=query.explain) for rank, item in enumerate(found[:depth], start=1)]
+        ranked = [place._replace(rank=rank) for rank, (_, place) in enumerate(found[:depth], start=1)]
         notices = [*self._notices, *([Says.LONG_QUERY.notice()] if len(text) > MAX_MEANING_CHARS else [])]
         if len(spaces) < len(held) and all(place.below_floor for place in ranked):
             notices.append(Says.OTHER_SCRIPTS.notice())
-        explanation = _explanation(spaces, found[:depth], depth) if query.explain else None
+        explanation = _explanation(spaces, [space for space, _ in found[:depth]], depth) if query.explain else None
         return Ranking(ranked, len(found) > depth, notices=tuple(notices), explanation=explanation)
 
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
-        """What is closest to these chunks themselves, which are among it; None when none of them has a vector.
+        """The passages closest to these chunks, which are among them; None if none of these chunks has a vector.
 
-        The text of the query is not read: the vectors are there already, so that no model is loaded.
+        The text of the query is not read: the vectors are stored, so no model is loaded.
         """
         middle = self._store.middle_of(chunk_ids, self._models.embedders)
         if middle is None:
             return None
         space = SpaceQuery(middle.embedder)
         matches = self._store.search(middle.space, middle.vector, filters=query.filters, limit=query.k + 1)
-        places = [_Found(match, space, rank).ranked(rank, explain=False) for rank, match in enumerate(matches, start=1)]
-        page = page_of(read_passages(places, self.contexts, query), query)
-        make = HitMaker(self.snippets, "cosine", self._index_version, QueryTerms(), query)
-        hits = [_hit(make, listed, rank) for rank, listed in enumerate(page.listed, start=1)]
-        return HitList(hits, more=page.more, notices=self._notices)
+        places = [_ranked(match, space, rank) for rank, match in enumerate(matches, start=1)]
+        hits, more = self.page(self._read(_places(places), query), query, QueryTerms())
+        return HitList(hits, more=more, notices=self._notices)
 
-    def _find(self, spaces: Sequence[SpaceQuery], text: str, query: SearchQuery, depth: int) -> list[_Found]:
-        """One list, whatever was searched, one longer than `depth` if it goes on."""
-        found: list[_Found] = []
-        for space in spaces:
-            matches = self._store.search(
-                space.embedder.fingerprint,
-                self._vector(space, text),
-                filters=query.filters,
-                limit=depth + 1,
-                primary_only=space.primary_only,
-                secondary_only=space.secondary_only,
+    def _find(
+        self, spaces: Sequence[SpaceQuery], text: str, query: SearchQuery, depth: int
+    ) -> list[tuple[SpaceQuery, Ranked]]:
+        """One list of all spaces; it has `depth` + 1 places if further ones may follow."""
+        found = [
+            (
+                space,
+                self._store.search(
+                    space.embedder.fingerprint,
+                    self._vector(space, text),
+                    filters=query.filters,
+                    limit=depth + 1,
+                    primary_only=space.primary_only,
+                    secondary_only=space.secondary_only,
+                ),
             )
-            found += [_Found(match, space, place) for place, match in enumerate(matches, start=1)]
-        found = _with_outstanding(found)
+            for space in spaces
+        ]
+        own = [match.similarity for space, matches in found for match in matches if _is_weak(match, space)]
+        outstanding = max(_LEAST_OUTSTANDING, *own) if own else inf
+        # Cosines of two models cannot be compared, so their lists are merged by place; those of one model can, with
+        # some correction.
+        by_place = len({space.embedder.name for space in spaces}) > 1
+        places = []
+        for space, matches in found:
+            for place, match in enumerate(matches, start=1):
+                ranked = _ranked(match, space, place, outstanding, explain=query.explain)
+                order = ranked.below_floor, place if by_place else -(match.similarity + space.bonus)
+                places.append((order, space, ranked))
         if len(spaces) > 1:
-            # Cosines of two models cannot be compared, so these are merged by place; those of one model can, with some
-            # correction.
-            by_place = len({space.embedder.name for space in spaces}) > 1
-            found.sort(
-                key=lambda item: (
-                    item.below_floor,
-                    item.place if by_place else -(item.match.similarity + item.space.bonus),
-                )
-            )
-        best: dict[str, _Found] = {}
-        for item in found:
-            best.setdefault(item.match.chunk_id, item)
+            places.sort(key=lambda item: item[0])
+        best: dict[str, tuple[SpaceQuery, Ranked]] = {}
+        for _, space, ranked in places:
+            best.setdefault(ranked.chunk_id, (space, ranked))
         return list(best.values())[: depth + 1]
 
     def _vector(self, space: SpaceQuery, text: str) -> Any:
@@ -207,40 +144,49 @@ class VectorRetriever:
         return self._embedded[space.embedder.name]
 
 
-def _with_outstanding(found: list[_Found]) -> list[_Found]:
-    own = [item.match.similarity for item in found if item.weak]
-    if not own:
-        return found
-    least = max(_LEAST_OUTSTANDING, *own)
-    return [item._replace(stands_out=item.space.secondary_only and item.match.similarity > least) for item in found]
+def _is_weak(match: VectorMatch, space: SpaceQuery) -> bool:
+    """In a weak space, only text in the space's own script: words cannot find the rest, so it counts fully."""
+    return space.weak and match.primary
 
 
-def _hit(make: HitMaker, listed: Listed, rank: int) -> SearchHit:
-    place: Ranked = listed.place
-    score = place.score
-    detail = RetrievalDetail("vector", score, vector_score=score, vector_rank=rank, vector_floor=place.floor)
-    if place.explanation is None:
-        return make.hit(listed, rank, detail)
-    explanation = {
-        "lexical": None,
-        "vector": {"score": score, **place.explanation, "weak": place.weak, "rank": rank},
-        "fusion": {"method": "none", "score": score},
-    }
-    return make.hit(listed, rank, detail, explanation)
+def _ranked(
+    match: VectorMatch, space: SpaceQuery, place: int, outstanding: float = inf, *, explain: bool = False
+) -> Ranked:
+    """`outstanding`: text in another script is listed if it is closer than this, which all text in the question's own
+    script is not.
+    """
+    weak = _is_weak(match, space)
+    stands_out = space.secondary_only and match.similarity > outstanding
+    explanation = None
+    if explain:
+        explanation = {"cosine": match.similarity, "model": space.embedder.name, "rank_in_model": place}
+    return Ranked(
+        match.chunk_id,
+        place,
+        min(1.0, max(0.0, match.similarity)),
+        weak=weak,
+        floor=space.floor if space.floor > 0 and not weak else None,
+        below_floor=match.similarity < space.floor and not stands_out,
+        explanation=explanation,
+    )
 
 
-def _explanation(spaces: Sequence[SpaceQuery], found: Sequence[_Found], depth: int) -> dict[str, Any]:
+def _places(ranked: Sequence[Ranked]) -> list[Fused]:
+    return [Fused(place.chunk_id, place.score, vector=place) for place in ranked]
+
+
+def _explanation(spaces: Sequence[SpaceQuery], found_in: Sequence[SpaceQuery], depth: int) -> dict[str, Any]:
     searched = [
         {
             "model": space.embedder.fingerprint,
             "scope": "own_scripts" if space.primary_only else "other_scripts" if space.secondary_only else "all",
-            "found": sum(item.space is space for item in found),
+            "found": sum(found is space for found in found_in),
         }
         for space in spaces
     ]
-    return {"vector": {"spaces": searched, "asked_for": depth, "found": len(found)}}
+    return {"vector": {"spaces": searched, "asked_for": depth, "found": len(found_in)}}
 
 
 def _meant(tree: QueryTree, text: str) -> str:
-    """What a query is about, for a model: as it was typed, or its words when it was typed with syntax."""
+    """The text that a model gets: the query as typed, or only its words if it has syntax."""
     return text if isinstance(tree, Bag) and '"' not in text and "*" not in text else " ".join(words_of(tree))

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from kebab.core.errors import SourceError
 from kebab.core.files import read_regular
-from kebab.core.toml_text import read_toml
+from kebab.core.text import read_toml
 
 _MOST_BYTES = 64 << 20
 _REQUIREMENT = re.compile(

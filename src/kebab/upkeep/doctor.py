@@ -15,9 +15,8 @@ from kebab._version import __version__
 from kebab.config.loading import LOCAL_FOLDER, cache_folder, config_folder, data_folder
 from kebab.core.addresses import without_password
 from kebab.core.errors import KebabError, ModelError
-from kebab.core.incomplete_migration import incomplete_migration_checks
 from kebab.core.libraries import Library
-from kebab.core.records import NOT_CHECKED, Check, SourceRecord
+from kebab.core.records import NOT_CHECKED, Check, SourceRecord, incomplete_migration_checks
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import Store

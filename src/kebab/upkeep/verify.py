@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.config.settings import IngestSettings
 from kebab.core.citations import Citation
-from kebab.core.documents import PAGE_BREAK
+from kebab.core.documents import PAGE_BREAK, stands_there
 from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError
 from kebab.core.files import read_regular
-from kebab.core.incomplete_migration import incomplete_migration_checks
-from kebab.core.places import stands_there
-from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord
+from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, incomplete_migration_checks
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
 from kebab.parsing.registry import parser_for

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kebab.analysis.query_syntax import parse
-from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word
+from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word, parse
 from kebab.core.search import SearchFilters
 from kebab.store.fts5.match_expression import MatchExpressionBuilder
 from kebab.store.fts5.tokenizer import SqliteTokenizer

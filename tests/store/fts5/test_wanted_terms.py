@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kebab.analysis.query_syntax import parse
-from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word
+from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word, parse
 from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.fts5.passage_check import matching

@@ -20,13 +20,13 @@ from tests.documents import make_document
 from tests.qdrant_server import QdrantNode
 
 import kebab
-from kebab.analysis.query_syntax import parse
 from kebab.config.cluster_address import cluster_address
 from kebab.config.settings import StoreSettings
 from kebab.core.documents import Source
 from kebab.core.errors import KebabError, Locked, NotFound
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import ColumnWeights
+from kebab.core.query_tree import parse
 from kebab.core.search import SearchFilters
 from kebab.store.qdrant import writer_lease
 from kebab.store.qdrant.client import Client

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from kebab.core import errors
 from kebab.core.checking import empty, from_text, unknown
 from kebab.core.errors import UsageError
-from kebab.core.json_text import values_of
+from kebab.core.text import json_values
 from kebab.interfaces.arguments import KINDS, checked_argument, require
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def form_fields(request: Request, known: set[str]) -> dict[str, str]:
 
 async def json_body(request: Request) -> Any:
     try:
-        return values_of(await request.body())
+        return json_values(await request.body())
     except (ValueError, RecursionError) as error:
         hint = "Send it as application/json, in UTF-8; JSON lines, where they are taken, as application/x-ndjson."
         raise UsageError(f"The body is not JSON: {error}.", hint=hint) from error

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 from mcp.server.stdio import stdio_server
 
-from kebab.core.json_text import values_of
+from kebab.core.text import json_values
 from kebab.interfaces.mcp.server import make_server
 from kebab.interfaces.workers import Workers
 
@@ -90,6 +90,6 @@ def _whole(line: bytes) -> str:
     if "\\ud" not in text.lower():
         return text
     try:
-        return json.dumps(values_of(text), ensure_ascii=False)
+        return json.dumps(json_values(text), ensure_ascii=False)
     except (ValueError, RecursionError):
         return text

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis import cjk, korean
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.core.errors import QueryError
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
 from kebab.core.search import QueryTerms

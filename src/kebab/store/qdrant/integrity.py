@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
-from kebab.core.documents import chunk_id, document_id, embedded_text
+from kebab.core.documents import chunk_id, document_id, embedded_text, stands_there
 from kebab.core.errors import Corrupt, NotFound, StoreError
-from kebab.core.places import stands_there
 from kebab.core.records import NOT_CHECKED, Check
 from kebab.core.text import LineTable
 from kebab.store.fts5.tokenizer import SqliteTokenizer

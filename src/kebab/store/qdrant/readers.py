@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 from kebab.core.errors import Ambiguous, Corrupt, NotFound
-from kebab.core.indexed_file import IndexedFile
 from kebab.core.libraries import VectorSpace, VersionDocument
-from kebab.core.ports import ChunkContext, ChunkVector, FileState, IndexedDocument, Key, StoredDocument
+from kebab.core.ports import ChunkContext, ChunkVector, FileState, IndexedDocument, IndexedFile, Key, StoredDocument
 from kebab.core.records import (
     ChunkRecord,
     ContentCounts,

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from kebab.core.errors import Corrupt, NotFound, StoreError
-from kebab.core.indexed_file import IndexedFile
-from kebab.core.ports import VectorCoverage
+from kebab.core.ports import IndexedFile, VectorCoverage
 from kebab.store.fts5.index_config import fts_config, lexical_index_version
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Connection, Database, our_errors

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.analysis.query_syntax import parse
-from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
+from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word, parse
 
 
 def words(*texts: str) -> Bag:
@@ -152,7 +151,7 @@ def written(tree: QueryTree) -> str:
 
 
 @given(SYNTAX)
-def test_parsing_what_was_understood_gives_the_same_tree_again(text: str) -> None:
+def test_parsing_a_written_tree_gives_the_same_tree(text: str) -> None:
     tree = parse(text)
     if not isinstance(tree, Raw):
         assert repr(parse(f" {written(tree)} ")) == repr(tree) or isinstance(parse(written(tree)), Raw)
