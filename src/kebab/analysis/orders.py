@@ -297,7 +297,7 @@ def _plain(text: str) -> str:
         text = unescape(text)
     text = text.lower()
     if not text.isascii():
-        text = normalize("NFKD", text)
+        text = normalize("NFKD", text)[: 4 * len(text)]  # Hangul becomes three letters, a ligature up to eighteen
         for letter in _INVISIBLE.intersection(text):
             text = text.replace(letter, "")
         text = normalize("NFKC", text).lower()

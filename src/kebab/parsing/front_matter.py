@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from math import isfinite
+from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 from kebab.core.search import TRUST_LEVELS
@@ -127,7 +128,7 @@ def trust_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
         return None, None
     if isinstance(trust, str) and trust.strip().lower() in TRUST_LEVELS:
         return trust.strip().lower(), None
-    return None, f"trust {trust!r} is not one of {', '.join(reversed(TRUST_LEVELS))}"
+    return None, f"trust {shortened(trust)} is not one of {', '.join(reversed(TRUST_LEVELS))}"
 
 
 def date_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -140,7 +141,9 @@ def date_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
         found = _iso_date(value)
         if found is not None:
             return found, None
-        unread = unread or f"{key} {value!r} is not understood as a date, the file's own is taken; write 2024-05-31"
+        unread = (
+            unread or f"{key} {shortened(value)} is not understood as a date, the file's own is taken; write 2024-05-31"
+        )
     return None, unread
 
 
