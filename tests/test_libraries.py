@@ -487,7 +487,7 @@ def test_tags_with_at_signs_and_slashes_are_asked_by_their_names(
     assert expected in contents(kb, "/acme/widget", kind="code", version=tag)
 
 
-def test_whole_snippets_are_packed_into_the_budget_and_always_the_first(widget: kebab.KnowledgeBase) -> None:
+def test_the_budget_holds_whole_snippets_and_always_the_first_one(widget: kebab.KnowledgeBase) -> None:
     whole = widget.libraries.docs("/acme/widget", "dial")
     assert not whole.truncated
     one = widget.libraries.docs("/acme/widget", "dial", tokens=1)

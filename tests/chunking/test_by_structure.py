@@ -150,7 +150,7 @@ def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines(
 
 @given(markdown(), SETTINGS)
 @hypothesis_settings(max_examples=150)
-def test_nothing_but_front_matter_and_white_space_is_left_out(text: str, settings: ChunkingSettings) -> None:
+def test_chunks_leave_out_only_front_matter_and_white_space(text: str, settings: ChunkingSettings) -> None:
     for number, document in enumerate(documents(text)):
         start = read_front_matter(document.text).end if number == 0 else 0
         covered = "".join("".join(chunk.text.split()) for chunk in StructureChunker(settings).chunk(document))

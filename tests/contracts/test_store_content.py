@@ -132,12 +132,12 @@ def test_where_everything_comes_from_is_remembered_until_it_is_there(corpus: Cor
         assert reading.migrating_from() is None
 
 
-def test_what_was_written_is_whole(corpus: Corpus, toy: type[Toy]) -> None:
+def test_written_content_is_read_back_whole(corpus: Corpus, toy: type[Toy]) -> None:
     written(corpus)
     corpus.embed(toy.embedder())
     corpus.note("a", "사과 orchard")
     corpus.write("c.md", "A third text.")
     corpus.remove("a/b.md")
-    checks = corpus.store.wholeness()
+    checks = corpus.store.integrity()
     assert checks
     assert all(check.ok for check in checks), checks

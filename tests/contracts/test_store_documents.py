@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.contracts.stores import Corpus
 
 
-def test_a_new_document_is_found_with_all_that_was_said_of_it(corpus: Corpus) -> None:
+def test_a_new_document_is_found_with_all_its_metadata(corpus: Corpus) -> None:
     assert (
         corpus.write("a/b.md", "first part", "second part", title="Guide", tags=["x", "y"], metadata={"author": "Kim"})
         == 2
@@ -154,7 +154,7 @@ def test_the_same_path_in_two_sources_is_two_documents(corpus: Corpus) -> None:
         assert (list(documents.known_files("two")), dict(documents.known_files("one"))) == (["a.md"], {})
 
 
-def test_what_is_known_of_files_is_what_was_written(corpus: Corpus) -> None:
+def test_file_states_are_read_back_as_written(corpus: Corpus) -> None:
     state, later = FileState(123, 456, "abc", "def"), FileState(123, 789, "abc", "def")
     corpus.write_all(
         corpus.document("a.md", "one", state=state),
@@ -181,7 +181,7 @@ def test_what_is_known_of_files_is_what_was_written(corpus: Corpus) -> None:
     assert corpus.search("one", after="2024-01-01", before="2024-06-01") == ["a.md"], "a filter sees the new date too"
 
 
-def test_sources_are_added_once_and_known_with_what_was_said_of_them(corpus: Corpus) -> None:
+def test_sources_are_added_once_with_their_metadata(corpus: Corpus) -> None:
     with corpus.writing() as writing:
         documents = writing.documents()
         assert not documents.has_chunks()

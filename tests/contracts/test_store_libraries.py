@@ -80,7 +80,7 @@ def states(corpus: Corpus, library_id: str = "/acme/widget") -> dict[str | None,
         }
 
 
-def test_a_library_is_known_with_all_that_was_said_of_it(corpus: Corpus) -> None:
+def test_a_library_is_read_back_with_all_its_metadata(corpus: Corpus) -> None:
     assert make(corpus, WIDGET, None, {"guide.md": "dials show\n\na number"}) == 2
     make(corpus, GADGET, "v1", {"a.md": "text"})
     with corpus.reading() as reading:
@@ -173,7 +173,7 @@ def test_a_version_in_the_making_is_not_seen_and_replaces_the_old_one_at_once(co
     assert corpus.is_healthy()
 
 
-def test_what_was_begun_is_gone_on_with(corpus: Corpus) -> None:
+def test_an_interrupted_library_version_is_continued(corpus: Corpus) -> None:
     with corpus.writing() as writing:
         begin(corpus, writing, WIDGET, "v1", {"a.md": "kept", "b.md": "changes", "gone.md": "goes"})
         writing.libraries().fail("/acme/widget", "v1", "no network")

@@ -61,7 +61,7 @@ def test_each_mode_finds_with_a_citation_that_can_be_fetched(kb: kebab.Knowledge
     )
 
 
-def test_hybrid_finds_by_meaning_what_has_none_of_the_words_and_says_what_each_side_said(
+def test_hybrid_finds_passages_without_the_words_and_explains_both_sides(
     kb: kebab.KnowledgeBase,
 ) -> None:
     hit = kb.search("repository", explain=True).hits[0]
@@ -85,7 +85,7 @@ def test_hybrid_finds_by_meaning_what_has_none_of_the_words_and_says_what_each_s
     ],
     ids=str,
 )
-def test_what_is_explained_is_what_is_found(kb: kebab.KnowledgeBase, query: str, options: dict[str, Any]) -> None:
+def test_the_explanation_describes_the_hits(kb: kebab.KnowledgeBase, query: str, options: dict[str, Any]) -> None:
     found, explained = (kb.search(query, explain=explain, **options) for explain in (False, True))
     assert [hit._replace(explanation=None) for hit in explained] == list(found)
     assert (explained.next_cursor, explained.match, explained.notices) == (
@@ -196,7 +196,7 @@ def test_a_page_is_full_where_equal_passages_stand_far_apart(corpus: Corpus, tmp
             assert (len(page), page.next_cursor is not None) == (k, True), k
 
 
-def test_what_changed_is_noticed_read_again_and_what_is_gone_forgotten(corpus: Corpus, tmp_path: Path) -> None:
+def test_changed_files_are_read_again_and_missing_files_removed(corpus: Corpus, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     for name in ("a.md", "b.md", "c.md"):

@@ -244,7 +244,7 @@ def test_a_count_is_that_of_all_matches(words: Corpus) -> None:
     assert words.count("seed", path_glob="many/0*") == 10
 
 
-def test_what_a_hit_carries(words: Corpus) -> None:
+def test_a_hit_carries_its_chunk_and_document(words: Corpus) -> None:
     found = words.matches("installation")
     (chunk,) = words.read(found)
     assert [(match.chunk_id, match.doc_type) for match in found.matches] == [(chunk.chunk_id, "markdown")]

@@ -66,7 +66,7 @@ def killed(process: subprocess.Popen[str]) -> None:
 # --- being there
 
 
-def test_what_is_not_there_yet_is_said_so_and_not_made_by_looking(corpus: Corpus) -> None:
+def test_reading_a_missing_store_reports_it_and_creates_nothing(corpus: Corpus) -> None:
     store = corpus.store
     assert not store.exists()
     assert store.size() == 0
@@ -103,7 +103,7 @@ def test_a_store_says_where_it_is_and_what_it_is_made_with(corpus: Corpus) -> No
     )
 
 
-def test_what_one_wrote_another_reads_at_once(corpus: Corpus) -> None:
+def test_a_write_is_visible_to_other_connections_at_once(corpus: Corpus) -> None:
     corpus.write("a.md", "one")
     other = corpus.another()
     with other.reading() as reading:

@@ -53,7 +53,7 @@ from kebab.core.path_glob import passes, path_matches
         ("a\nb*", "a\nbc", True),
     ],
 )
-def test_r025_path_globs(pattern: str, path: str, expected: bool) -> None:
+def test_path_globs(pattern: str, path: str, expected: bool) -> None:
     """R025: `*` stops at a slash"""
     assert path_matches(pattern, path) is expected
 
@@ -70,7 +70,7 @@ def test_r025_path_globs(pattern: str, path: str, expected: bool) -> None:
         ("docs/**", "docs/deep/a.md", True),
     ],
 )
-def test_r025_a_plain_path_names_a_file_or_all_below_a_folder(pattern: str, path: str, expected: bool) -> None:
+def test_a_plain_path_names_a_file_or_all_below_a_folder(pattern: str, path: str, expected: bool) -> None:
     assert passes(pattern, path) is expected
 
 
@@ -111,7 +111,7 @@ paths = st.text(st.sampled_from("ab/.(가]["), max_size=10)
 @example(pattern="**/a", path="a")
 @example(pattern="a/**/b", path="a/b")
 @example(pattern="***/", path="a/")
-def test_r025_globs_agree_with_a_second_implementation(pattern: str, path: str) -> None:
+def test_globs_agree_with_a_second_implementation(pattern: str, path: str) -> None:
     assert path_matches(pattern, path) is reference(pattern, path)
 
 

@@ -56,6 +56,6 @@ def test_a_byte_level_tokenizer_is_recognised(tmp_path: Path, texts: list[str], 
     assert reads_east_asian(tmp_path / "tokenizer.json") is reads
 
 
-def test_the_bundled_models_are_told_apart(granite_folder: Path, multilingual_folder: Path) -> None:
+def test_scripts_of_the_bundled_models_are_recognised(granite_folder: Path, multilingual_folder: Path) -> None:
     assert not reads_east_asian(granite_folder / "tokenizer.json")
     assert reads_east_asian(multilingual_folder / "tokenizer.json")

@@ -93,7 +93,7 @@ def test_a_model_for_latin_script_leaves_the_other_scripts_to_the_bundled_one(ti
     assert [space.embedder.name for space in models.for_query("version control") if not space.instead] == ["tiny"]
 
 
-def test_what_a_model_reads_can_be_said(tiny: TinyModel, tmp_path: Path) -> None:
+def test_the_scripts_of_a_model_can_be_set(tiny: TinyModel, tmp_path: Path) -> None:
     tiny.write()
     assert isinstance(made(tmp_path, model=f"onnx:{tiny.folder}", scripts="all"), SingleModel)
     assert isinstance(made(tmp_path, model="openai:some-model", scripts="latin"), BundledModels)

@@ -256,7 +256,7 @@ def test_an_unreadable_folder_never_sweeps(user: User, mode: int, folder: str) -
     assert user.found("alpha") == ["sub/a.md", "sub/deeper/b.md"]
 
 
-def test_a_file_that_is_now_ignored_is_removed_and_said_to_be(user: User) -> None:
+def test_a_file_that_is_now_ignored_is_removed_and_reported(user: User) -> None:
     user.write("a.md", "alpha")
     user.write("build/b.md", "alpha")
     user.ingest()
@@ -476,7 +476,7 @@ def test_a_file_that_became_binary_leaves_the_index(user: User) -> None:
     assert user.found("alpha") == []
 
 
-def test_a_file_that_became_too_large_leaves_the_index_and_is_said_to(user: User) -> None:
+def test_a_file_that_became_too_large_is_removed_from_the_index_and_reported(user: User) -> None:
     file = user.write("a.md", "alpha")
     user.ingest()
     file.write_text("alpha " * 300_000)

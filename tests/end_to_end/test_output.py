@@ -25,12 +25,12 @@ def coloured(user: User) -> User:
 
 
 @pytest.mark.parametrize("what", [("doc", "ci.log"), ("span", "ci.log#L1-L3")])
-def test_what_is_fetched_into_a_pipe_is_the_file_byte_for_byte(coloured: User, what: tuple[str, str]) -> None:
+def test_fetch_writes_the_file_byte_for_byte_into_a_pipe(coloured: User, what: tuple[str, str]) -> None:
     done = subprocess.run(coloured.arguments("fetch", *what), capture_output=True, check=True, env=coloured.environment)
     assert done.stdout == COLOURED.encode() + b"\n"
 
 
-def test_what_is_fetched_on_a_terminal_cannot_steer_it(coloured: User) -> None:
+def test_fetch_removes_control_characters_on_a_terminal(coloured: User) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(coloured.arguments("fetch", "doc", "ci.log"), stdout=theirs, env=coloured.environment)
     process.wait(30)

@@ -93,7 +93,7 @@ def test_fetched_text_and_resources_are_flagged_and_stay_verbatim(surfaces: Surf
         assert (SUSPICIOUS[10:] in surfaces.get("read", uri=path)) == flag
 
 
-def test_what_an_answer_cites_is_flagged(surfaces: Surfaces) -> None:
+def test_passages_cited_by_an_answer_are_flagged(surfaces: Surfaces) -> None:
     question = "When does the boiler need service?"
     with kebab.open(surfaces.database) as kb:
         assert [cited.suspicious for cited in kb.ask(question).citations] == [True]

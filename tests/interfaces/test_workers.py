@@ -44,7 +44,7 @@ async def is_cancelled(call: Endless) -> None:
 
 
 @pytest.mark.parametrize("given_up", [times_out, is_cancelled])
-def test_what_nobody_waits_for_any_more_can_see_that(given_up: Callable[[Endless], Awaitable[None]]) -> None:
+def test_a_worker_can_see_that_its_caller_has_gone(given_up: Callable[[Endless], Awaitable[None]]) -> None:
     """Regression: a server that was told to stop waited a minute and more for a model that had yet to answer."""
     call = Endless()
 

@@ -806,7 +806,7 @@ def test_an_empty_file_has_no_blocks(path: str) -> None:
     assert parsed("\n \n", path).blocks == ()
 
 
-def test_what_is_outside_of_symbols_is_cut_at_blank_lines() -> None:
+def test_code_outside_symbols_is_split_at_blank_lines() -> None:
     document = parsed("import a\nimport b\n\nX = 1\ndef f():\n    pass\nf()\n\nprint(X)\n")
     shown = [(block.kind, document.text[block.start : block.end].strip()) for block in document.blocks]
     assert shown == [

@@ -76,7 +76,7 @@ def test_a_source_can_be_forgotten(kb: Any, write_notes: Write) -> None:
     assert kb("doctor").code == 0
 
 
-def test_falling_back_to_some_of_the_words_is_said(kb: Any, write_notes: Write) -> None:
+def test_a_search_for_some_of_the_words_has_a_notice(kb: Any, write_notes: Write) -> None:
     kb("ingest", write_notes({"a.md": "renewing by hand\n", "b.md": "hand luggage rules\n"}))
     assert "No passage has all the words" in kb("search", "hand walrus").err
     assert "No passage has all the words" not in kb("search", "hand luggage").err
@@ -94,7 +94,7 @@ def test_dates_in_common_forms_are_understood(written: str, kb: Any, write_notes
     assert kb("inspect", "doc", "a.md", "--json").json()["date"] == "2024-05-01"
 
 
-def test_a_date_that_is_not_understood_is_said(kb: Any, write_notes: Write) -> None:
+def test_an_unreadable_date_is_reported(kb: Any, write_notes: Write) -> None:
     report = kb("ingest", write_notes({"a.md": "---\ndate: May 1, 2024\n---\nwalrus\n"}), "--json").json()
     assert [(entry["path"], "May 1, 2024" in entry["message"]) for entry in report["warnings"]] == [("a.md", True)]
 
@@ -250,7 +250,7 @@ def test_a_backup_of_a_damaged_database_blames_the_right_file(kb: Any, write_not
     assert not (tmp_path / "copy.sqlite").exists()
 
 
-def test_a_language_that_no_document_is_in_is_said(kb: Any, write_notes: Write) -> None:
+def test_a_language_without_documents_has_a_notice(kb: Any, write_notes: Write) -> None:
     kb("ingest", write_notes({"a.md": "walrus in English"}))
     notices = kb("search", "walrus", "--lang", "xx", "--json").json()["notices"]
     assert "unknown_lang" in [notice["code"] for notice in notices]

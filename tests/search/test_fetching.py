@@ -50,7 +50,7 @@ def test_a_chunk_id_narrows_a_cited_page(tmp_path: Path) -> None:
                 assert open_cited(catalog, "paper.pdf#page=2", other)[5:] == whole[5:]
 
 
-def test_documents_beside_one_are_told_by_their_paths(sample_kb: kebab.KnowledgeBase) -> None:
+def test_documents_of_the_same_name_are_distinguished_by_path(sample_kb: kebab.KnowledgeBase) -> None:
     doc_id = sample_kb.document("git/undo.md")[0].doc_id
     with sample_kb.catalog() as catalog:
         assert catalog.paths_beside(doc_id, ["git/setup.md", "git/none.md", "../x"]) == {"git/setup.md"}

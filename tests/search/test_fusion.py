@@ -184,7 +184,7 @@ def test_a_fused_hit_keeps_the_ranks_of_both_sides() -> None:
 
 
 @pytest.mark.parametrize("policy", [RRF, CONVEX], ids=["rrf", "convex"])
-def test_nothing_and_nothing_is_nothing(policy: FusionPolicy) -> None:
+def test_fusing_two_empty_lists_gives_an_empty_list(policy: FusionPolicy) -> None:
     assert fuse(policy, [], []) == []
     assert order(fuse(policy, ranked("a", "b"), [])) == ["a", "b"]
     assert order(fuse(policy, [], ranked("a", "b"))) == ["a", "b"]

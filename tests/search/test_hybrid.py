@@ -291,7 +291,7 @@ def test_passages_below_the_floor_are_listed_only_with_words() -> None:
     assert ids(hybrid_of("farther word", meaning)[0].search(RANKED)) == ["farther", "near", "word"]
 
 
-def test_when_there_is_nothing_else_the_nearest_are_shown_and_said_to_be_far_away() -> None:
+def test_distant_passages_are_shown_with_a_notice_if_nothing_else_is_found() -> None:
     """Regression: the right note at the first place by meaning was not shown at all, because in a small corpus all
     cosines are low.
     """

@@ -176,7 +176,7 @@ def test_a_passage_without_a_vector_goes_by_words_while_others_have_theirs(
         assert "partial_vectors" in codes(knowledge_base.similar("svn.md"))
 
 
-def test_vectors_that_were_turned_off_are_said_to_be(sample_kb: kebab.KnowledgeBase) -> None:
+def test_similar_reports_that_vectors_are_turned_off(sample_kb: kebab.KnowledgeBase) -> None:
     response = sample_kb.similar("git/undo.md")
     assert response.hits
     assert codes(response) == ["vectors_off"]

@@ -102,7 +102,7 @@ READING_COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("command", READING_COMMANDS)
-def test_what_reading_commands_write_is_valid_and_complete(sample: Callable[..., Any], command: str) -> None:
+def test_json_of_reading_commands_matches_its_schema(sample: Callable[..., Any], command: str) -> None:
     name, *arguments = READING_COMMANDS[command]
     check(sample(*arguments, "--json").json(), name)
 
@@ -117,7 +117,7 @@ def test_hits_citations_chunks_and_list_items_are_valid_by_themselves(sample: Ca
         check(item, "doc_summary")
 
 
-def test_what_writing_commands_write_is_valid_and_complete(
+def test_json_of_writing_commands_matches_its_schema(
     kb: Callable[..., Any], write_notes: Callable[..., Path], tmp_path: Path
 ) -> None:
     notes = write_notes({"a.md": "# A\n\ntext\n", "b.md": "---\nx: [\n---\ntext", "bin.dat": "\0\0", "empty.txt": ""})

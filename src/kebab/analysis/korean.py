@@ -87,7 +87,7 @@ def _endings() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @lru_cache(maxsize=4096)
 def root(word: str) -> str:
-    """The shared part of all forms of a word: nouns without particle, verbs without endings. To compare, not to show."""
+    """The shared part of all forms of a word: nouns without particle, verbs without endings. Not for display."""
     verb = re.fullmatch(_VERB_OF_NOUN, word)
     noun = strip_particle(word)
     if verb or len(word) - len(noun) >= 2:  # 도서관에서 does not end as 걸려서 does

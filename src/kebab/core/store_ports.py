@@ -102,7 +102,7 @@ class Store(Protocol):
     def health(self) -> list[Check]:
         """Facts and faults of the store. Never raises: a damaged or unreachable store is a fault."""
 
-    def wholeness(self) -> list[Check]:
+    def integrity(self) -> list[Check]:
         """A full check of the integrity of the store: each line names a fault, and how to repair it. Never raises."""
 
     def own_files(self) -> set[Path]:
@@ -355,14 +355,12 @@ class VectorStore(Protocol):
 
     def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Sequence[VectorMatch]: ...
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
-        """Of these chunks, in the space where most of them are at home; None when none has a vector of these models."""
+        """Of these chunks, in the primary space of most of them; None when none has a vector of these models."""
 
 
 class VectorWriter(Protocol):
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks without a vector in their primary space, in an order that lasts; `after` is the last one seen, None for
-        the beginning.
-        """
+        """Chunks without a vector in their primary space, in a fixed order; `after` is the last one seen, or None."""
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
         """Chunks without a vector in this space."""

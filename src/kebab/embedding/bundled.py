@@ -43,7 +43,7 @@ class BundledModels:
         return self._latin if is_latin(text) else self._all_scripts
 
     def secondary_of(self, text: str) -> Embedder | None:
-        """granite for text that is mostly Latin, so that English questions find an English note with a line of Korean."""
+        """granite for text that is mostly Latin, so English questions find an English note with a line of Korean."""
         return self._latin if not is_latin(text) and is_mostly_latin(text) else None
 
     def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:

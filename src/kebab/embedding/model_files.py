@@ -14,7 +14,7 @@ from kebab.core.private_files import make_folder, open_file
 
 
 def package_file(package: str, name: str, digest: str) -> bytes:
-    """The bytes of a file that `package` installed; ModelCorrupt if its hash is another. The package is not imported."""
+    """The bytes of a file that `package` installed; ModelCorrupt if its hash is another. It is not imported."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     reinstall = f"pip install --force-reinstall {package}"

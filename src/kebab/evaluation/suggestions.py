@@ -46,7 +46,7 @@ class _Section(NamedTuple):
 
 
 def suggest(kb: KnowledgeBase, filters: SearchFilters | None = None, *, count: int = 25) -> list[EvalSuggestionV1]:
-    """Suggestions from the first section of every document, then from the second, …, so that many documents take part."""
+    """Suggestions from the first section of every document, then from the second, …, so many documents are used."""
     documents = [document for document in kb.documents(filters) if document.doc_type in _WITH_HEADINGS]
     paths = Counter(document.path for document in documents)
     by_document = [list(_sections(document, kb, paths)) for document in documents]

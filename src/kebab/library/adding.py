@@ -155,7 +155,7 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
 
 
 def _described(library_id: str, origin: Origin, given: Given, known: Library | None, *, is_other: bool) -> Library:
-    """The library with the given and the earlier options. Trust, stars, branch and rules stay only with the same origin."""
+    """The library with given and earlier options. Trust, stars, branch and rules stay with the same origin."""
     same = None if is_other else known
     titled, described = known is not None and known.titled, known is not None and known.described
     title = origin.name

@@ -204,7 +204,7 @@ class SearchService:
     def _by_words(
         self, query: str, filters: SearchFilters, limit: int, offset: int
     ) -> list[tuple[ChunkContext, Citation, float]]:
-        """Snippets with all words, or with any of them if the former are few. This does not depend on the limit, so that
+        """Snippets with all words, or with any of them if those are few. This does not depend on the limit, so that
         pages of any size are parts of one list.
         """
         assert self._reading is not None  # the library was found in it

@@ -132,7 +132,7 @@ def _read_page(document: Any, number: int, room: int, *, with_lines: bool) -> _P
 
 @contextmanager
 def _text_page(document: Any, number: int) -> Iterator[Any]:
-    """A page, and its text; each is None if it is damaged. PDFium keeps all that is drawn on a page until it is closed."""
+    """A page, and its text; each is None if it is damaged. PDFium keeps what is drawn on a page until it is closed."""
     page = pdfium.FPDF_LoadPage(document, number)
     text_page = pdfium.FPDFText_LoadPage(page) if page else None
     try:

@@ -65,7 +65,7 @@ class XlsxParser(FileParser):
 
 
 def _date_styles(data: bytes) -> frozenset[str]:
-    """The numbers of the styles that show a date, as cells refer to them: a date is a number of days, and only its style
+    """The numbers of the styles that show a date, as cells refer to them: a date is a number of days, and its style
     says so.
     """
     dates = {str(number) for number in _BUILT_IN_DATES}

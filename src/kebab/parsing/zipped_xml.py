@@ -210,7 +210,7 @@ def elements(data: bytes, *names: str) -> list[XmlElement]:
 
 
 def properties(found: Iterable[XmlElement]) -> dict[str, str]:
-    """The text of the first element of each name, on one line. The first of several titles or authors is the main one."""
+    """The text of the first element of each name, on one line. The first of several titles or authors counts."""
     values: dict[str, str] = {}
     for element in found:
         if element.text:

@@ -1,4 +1,4 @@
-"""The origin of a library by the argument of `kb lib add`: a repository, folder, file or archive, and a default name."""
+"""The origin of a library by the argument of `kb lib add`: a repository, folder, file or archive, and its name."""
 
 from __future__ import annotations
 

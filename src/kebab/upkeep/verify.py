@@ -175,7 +175,7 @@ def verify(session: Session) -> VerifyReport:
         with session.parsers() as parsers:
             _compare_files(report, reading.catalog, parsers, session.settings.ingest)
         migration = incomplete_migration_checks(reading, session.store.address, ok=False)
-    report.checks = [*session.store.wholeness(), *migration]
+    report.checks = [*session.store.integrity(), *migration]
     if report.corrupt and report.sound:  # not every store compares passages with texts itself
         message = f"{report.corrupt:,} passages are not in the stored texts of their documents"
         hint = "Restore a backup; or read them again with: kb source remove SOURCE, and kb ingest FOLDER"

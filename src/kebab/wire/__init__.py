@@ -17,7 +17,7 @@ VIEWS: dict[type, Callable[[Any], Any]] = {}
 
 
 def view(wire_class: type[_Wire], record: object, **fields: Any) -> _Wire:
-    """A wire object with these fields; the others are those of the record, and records in them become what VIEWS says."""
+    """A wire object with these fields and those of the record; records in them become what VIEWS says."""
     for name in wire_class.__dataclass_fields__:  # type: ignore[attr-defined]  # all of them are dataclasses
         if name not in fields and hasattr(record, name):
             fields[name] = viewed(getattr(record, name))

@@ -69,7 +69,7 @@ def test_a_question_may_come_from_the_standard_input(sample: Kb) -> None:
     assert "\n[1] git/undo.md:L70-L71 (Undoing things in Git)" in ran.out
 
 
-def test_what_is_quoted_of_code_keeps_its_tabs_and_one_line_is_named_once(kb: Kb, tmp_path: Path) -> None:
+def test_quoted_code_keeps_its_tabs_and_cites_a_single_line_once(kb: Kb, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "cache.go").write_text("// Flush empties the cache.\nfunc Flush() {\n\tlock()\n}\n", "utf-8")
     (tmp_path / "notes" / "cache.md").write_text("# Cache\n\nThe cache holds 40 entries.\n", "utf-8")
@@ -79,7 +79,7 @@ def test_what_is_quoted_of_code_keeps_its_tabs_and_one_line_is_named_once(kb: Kb
     assert "[1] cache.md:L3 (Cache)" in kb("--db", database, "ask", "How many entries does the cache hold?").out
 
 
-def test_what_was_shown_while_it_was_written_is_withdrawn(capsys: pytest.CaptureFixture[str]) -> None:
+def test_streamed_text_is_withdrawn_if_the_answer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     refused = Answer("Is it so?", None, False, "unsupported_claims", "The model made claims that nothing supports.")
     ask._print_answer(refused, streamed=True)
     assert "Withdrawn: what the model wrote above does not count as an answer.\nNo answer: " in capsys.readouterr().out

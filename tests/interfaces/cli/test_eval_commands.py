@@ -154,7 +154,7 @@ def test_without_headings_there_is_nothing_to_suggest(sample: Kb) -> None:
     assert "no headings" in ran.err
 
 
-def test_what_got_better_is_shown_on_request(sample: Kb, tmp_path: Path) -> None:
+def test_improved_queries_are_listed_on_request(sample: Kb, tmp_path: Path) -> None:
     runs = []
     for k in ("1", "10"):
         runs.append(tmp_path / f"{k}.json")

@@ -153,7 +153,7 @@ def test_every_citation_of_a_search_can_be_fetched_and_holds_its_text(sample: Kb
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
-def test_what_is_not_there_is_an_error_with_a_hint(sample: Kb, arguments: list[str], code: str) -> None:
+def test_a_missing_document_is_an_error_with_a_hint(sample: Kb, arguments: list[str], code: str) -> None:
     ran = sample(*arguments, "--json")
     assert (ran.code, ran.json()["code"]) == (2, code)
     assert ran.json()["hint"]

@@ -48,7 +48,7 @@ def test_errors_are_those_of_fetch(sample: Kb) -> None:
         assert (ran.code, json.loads(ran.out)) == (2, json.loads(fetched.out))
 
 
-def test_nothing_similar_is_an_empty_answer_with_a_word_on_it(sample: Kb) -> None:
+def test_no_similar_passage_is_an_empty_result_with_a_message(sample: Kb) -> None:
     ran = sample("similar", "git/undo.md", "--type", "pdf", "--exit-code")
     assert (ran.code, ran.out) == (1, "returned: 0\n")
     assert "note: Nothing similar: no other passage that passes the filters shares a telling word with it." in ran.err

@@ -38,7 +38,7 @@ def test_a_note_is_shown_with_hits_lists_and_inspected_things(notes: Kb) -> None
     assert notes("inspect", "doc", "team/plans.md", "--json").json()["context"] == hit["context"]
 
 
-def test_without_notes_nothing_is_said_of_them(notes: Kb) -> None:
+def test_sources_without_notes_are_listed_without_them(notes: Kb) -> None:
     assert "context" not in notes("search", "roadmap").out
     assert [hit["context"] for hit in notes("search", "roadmap", "--json").json()["hits"]] == [[], []]
 
@@ -72,7 +72,7 @@ def test_a_long_note_is_cut_on_its_line_and_whole_in_json(notes: Kb) -> None:
     assert notes("search", "roadmap", "--json").json()["hits"][0]["context"] == [text]
 
 
-def test_what_a_note_says_cannot_steer_the_terminal(notes: Kb) -> None:
+def test_a_note_cannot_send_control_characters_to_the_terminal(notes: Kb) -> None:
     notes("source", "describe", "notes", "a\x1b[31mred")
     assert "\x1b" not in notes("search", "roadmap").out
     assert "\x1b" not in notes("list", "sources").out

@@ -73,7 +73,7 @@ class TestSearch:
         seen = [hit["chunk_id"] for hit in first["hits"] + second["hits"]]
         assert len(set(seen)) == 8
 
-    def test_nothing_found_is_no_failure(self, client: httpx2.Client) -> None:
+    def test_an_empty_result_is_a_success(self, client: httpx2.Client) -> None:
         body = valid(client.get("api/v1/search", params={"query": "xylophonist"}), "search_response")
         assert body["returned"] == 0
 

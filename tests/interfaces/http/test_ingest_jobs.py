@@ -46,7 +46,7 @@ def finished(client: httpx2.Client, job_id: str) -> dict[str, Any]:
     raise AssertionError(f"ingest {job_id} does not end")
 
 
-def test_what_was_ingested_is_found_by_the_same_server(writer: httpx2.Client, tmp_path: Path) -> None:
+def test_the_server_finds_text_that_it_ingested(writer: httpx2.Client, tmp_path: Path) -> None:
     (tmp_path / "boats.md").write_text("# Boats\n\nThe ketch has two masts.\n")
     started = writer.post("api/v1/ingest", json={"paths": [str(tmp_path)], "name": "boats"})
     assert started.status_code == 202

@@ -130,7 +130,9 @@ def test_a_number_too_long_to_be_quoted_is_an_error_too(session: Session) -> Non
     assert session.fails("search", query="git", k=10**5000)["code"] == "usage"
 
 
-def test_a_defect_is_told_as_one_and_the_session_goes_on(session: Session, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_is_reported_and_the_session_continues(
+    session: Session, capfd: pytest.CaptureFixture[str]
+) -> None:
     error = session.fails("search", query="defect")
     assert (error["code"], error["message"]) == (
         "internal",
@@ -140,7 +142,7 @@ def test_a_defect_is_told_as_one_and_the_session_goes_on(session: Session, capfd
     assert session.ask("search", query="install git")["hits"]
 
 
-def test_a_slow_search_keeps_nobody_waiting_and_can_be_cancelled(session: Session, service: TrickyService) -> None:
+def test_a_slow_search_blocks_no_other_request_and_can_be_cancelled(session: Session, service: TrickyService) -> None:
     async def cancelled() -> tuple[bool, int]:
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
@@ -185,7 +187,7 @@ def test_a_search_that_takes_too_long_is_an_error(corpus_db: Path) -> None:
             slow.go_on.set()
 
 
-def test_what_is_not_there_is_an_error_and_nothing_ingested_is_a_notice(tmp_path: Path) -> None:
+def test_a_missing_document_is_an_error_and_an_empty_corpus_is_a_notice(tmp_path: Path) -> None:
     with (
         kebab.open(tmp_path / "none.sqlite") as missing,
         connected(make_server(Service(missing), Workers(None))) as session,
@@ -206,7 +208,7 @@ def test_ingest_is_offered_only_where_writing_is_allowed(corpus_db: Path) -> Non
     assert set(names[True]) - set(names[False]) == {"ingest"}
 
 
-def test_what_stands_in_many_files_does_not_fill_an_answer(tmp_path: Path) -> None:
+def test_copies_in_many_files_do_not_fill_a_result(tmp_path: Path) -> None:
     """Regression: a hit names its copies, and hundreds of them were more than an agent takes."""
     for number in range(60):
         (tmp_path / f"{number}.md").write_text("# Licence\n\nAnybody may use the lamp.\n")

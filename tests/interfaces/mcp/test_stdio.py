@@ -187,7 +187,7 @@ def test_as_many_libraries_are_found_as_are_asked_for(agent: Session) -> None:
         assert "limit" in agent.fails("resolve-library-id", libraryName="widget", limit=limit)["message"]
 
 
-def test_no_library_is_said_and_an_unknown_one_is_an_error(agent: Session) -> None:
+def test_an_empty_list_of_libraries_is_reported_and_an_unknown_id_is_an_error(agent: Session) -> None:
     """A name that fits nothing is an answer; an id that does not exist is a mistake."""
     assert len(agent.ask("resolve-library-id", libraryName="acme", limit=1)["libraries"]) == 1
     assert texts(agent.call("resolve-library-id", libraryName="zzzz")) == ["No libraries found matching your search."]
@@ -201,7 +201,7 @@ def test_no_library_is_said_and_an_unknown_one_is_an_error(agent: Session) -> No
     assert agent.fails("search", query="dial", library="/no/such")["code"] == "not_found"
 
 
-def test_what_reads_like_orders_is_quoted_with_a_flag(agent: Session) -> None:
+def test_text_that_reads_like_orders_is_quoted_with_a_flag(agent: Session) -> None:
     docs = agent.call("query-docs", libraryId="/acme/sly", query="instructions")
     assert docs.structured_content["snippets"][0]["suspicious"]
     assert "reads like orders" in texts(docs)[-1]

@@ -74,7 +74,7 @@ def test_only_where_any_term_will_do_nothing_is_left_to_check(corpus: Shelf, que
     assert wanted(corpus, "git", "all").is_plain
 
 
-def test_what_must_not_occur_is_not_looked_for(corpus: Shelf) -> None:
+def test_excluded_words_are_not_wanted_terms(corpus: Shelf) -> None:
     assert list(wanted(corpus, "git NOT user").flat()) == latin("git")
 
 

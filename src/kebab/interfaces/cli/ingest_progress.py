@@ -61,7 +61,7 @@ class IngestProgress:
 
 
 class _Remarks(IngestProgress):
-    """Without a terminal: one line before a long step, because a log without output for an hour looks like a failure."""
+    """Without a terminal: one line before each long step, because a silent log looks like a failure."""
 
     def __init__(self) -> None:
         self._said = False

@@ -1,4 +1,4 @@
-"""/api/v1: what the command line does, over HTTP. `endpoints()` lists the addresses; they are served and documented from
+"""/api/v1: what the command line does, over HTTP. `endpoints()` lists the addresses; they are served and described from
 it.
 """
 

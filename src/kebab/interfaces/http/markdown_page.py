@@ -149,7 +149,7 @@ def _lower(tag: str) -> str:
 
 
 def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
-    """Marks the blocks inside the lines, and the innermost blocks that overlap them. The first gets the id to link to."""
+    """Marks the blocks inside the lines, and the innermost blocks that overlap them. The first one gets the id."""
     open_blocks: list[tuple[Token, bool]] = []
     marks: list[Token] = []
     for token in tokens:

@@ -50,7 +50,7 @@ def address(listening: socket.socket) -> str:
 
 
 def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], timeout_s: float) -> None:
-    """Serves until SIGINT or SIGTERM. Calls `ready` once requests are answered; a request has to arrive within the time."""
+    """Serves until SIGINT or SIGTERM. Calls `ready` once requests are answered; a request must arrive in time."""
     config = uvicorn.Config(
         _ending_quietly(app),
         http=type("Connection", (_Connection,), {"timeout_s": timeout_s}),

@@ -33,7 +33,7 @@ class Titles(NamedTuple):
 
 
 def titles_of(document: IndexedDocument) -> Titles:
-    """Aliases, tags and the file's name are part of the first chunk's title only: on every chunk they would outweigh the
+    """Aliases, tags and the file's name are part of the first chunk's title only: on every chunk they outweigh the
     text.
     """
     title = document.parsed.title

@@ -1,4 +1,4 @@
-"""Whether the points of documents and chunks fit together: `kb verify` for a cluster, and repairing them after damage or
+"""Whether the points of documents and chunks fit together: `kb verify` for a cluster, and repair after damage or
 an interruption.
 
 A server stores whatever it is given, and does not know how points relate: that a document has these chunks, that a
@@ -184,8 +184,8 @@ def _repair(schema: Schema, whole: _Whole, spaces: AbstractSet[str]) -> None:
     found = {point["payload"]["chunk"] for point in right}
     chunks = [identifier for identifier in document["chunks"] if identifier in found]
     is_complete = len(chunks) == len(document["chunks"]) == document["chunk_count"]
-    is_doubtful = differing - _LIBRARY_FIELDS  # the chunk may be right, or the document
-    if not is_complete or is_doubtful or whole.body is None or not _has_right_fields(document):
+    may_be_damaged = differing - _LIBRARY_FIELDS  # the chunk may be right, or the document
+    if not is_complete or may_be_damaged or whole.body is None or not _has_right_fields(document):
         unread = {"chunks": chunks, "chunk_count": len(chunks), **codec.UNREAD}
         schema.documents.set_payload(unread, [codec.document_point_id(document["doc"])])
 

@@ -180,7 +180,7 @@ class QdrantStore:
         self._client.prefer_most_recent()
         return health_checks(self._client, self._schema, self._korean_analysis)
 
-    def wholeness(self) -> list[Check]:
+    def integrity(self) -> list[Check]:
         self._client.prefer_most_recent()
         return integrity_checks(self._client, self._schema, self._korean_analysis)
 

@@ -291,7 +291,7 @@ class SqliteStore:
 
         return health_checks(self.database, self.korean_analysis, named=self._named)
 
-    def wholeness(self) -> list[Check]:
+    def integrity(self) -> list[Check]:
         """The checks of `kb doctor`, in which SQLite compares every row and every word. An index that was built with
         other settings counts as whole.
         """

@@ -305,7 +305,7 @@ class SqliteVectorStore:
         return sorted(found, key=_order)[:limit]
 
     def _chunks_of(self, space: Space, vectors: list[int]) -> list[tuple[Any, ...]]:
-        """Vector, chunk id, row, document, whether it is primary, and kind of all chunks that have one of these vectors."""
+        """Vector, chunk id, row, document, primary or not, and kind of all chunks with these vectors."""
         # The + has SQLite look for the vectors, not for the space.
         sql = f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind
                   FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
