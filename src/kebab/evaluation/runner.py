@@ -23,7 +23,7 @@ from kebab.evaluation import metrics
 from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
 from kebab.evaluation.judgements import Expected, Judgement, judge, lines_of
 from kebab.evaluation.metrics import Lines, rounded
-from kebab.search.options import SearchRequest
+from kebab.search.options import FILTERS, SearchRequest
 from kebab.wire import view
 from kebab.wire.evaluation import (
     EvalAnswerV1,
@@ -51,10 +51,7 @@ _NOT_SHAPING = frozenset(
 """Settings of search and answers that do not change which passages are found."""
 _MOST_AT_ONCE = 4
 _NOT_OF_SEARCH = frozenset({"full_text", "highlight", "explain", "group", "neighbours", "cursor", "offset"})
-_OF_ASK = (
-    *("mode", "tags_any", "tags_all", "type", "format", "lang", "path", "trust_min", "source", "doc"),
-    *("after", "before", "exclude_path", "exclude_tag"),
-)
+_OF_ASK = ("mode", *FILTERS, "doc")
 
 
 class RunOptions(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from kebab.core.search import Ranked, SearchHit
+from kebab.core.search import RRF_K, Ranked, SearchHit
 
 
 class FusionPolicy(NamedTuple):
@@ -19,7 +19,7 @@ class FusionPolicy(NamedTuple):
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
-    k_rrf: int = 60
+    k_rrf: int = RRF_K
     vector_weight: float = 1.0
     vector_weight_weak: float = 0.1
     vector_weight_other: float = 1.1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kebab.analysis.cjk import without_cjk
 from kebab.core.ports import Tokenizer
-from kebab.core.search import QueryTerms
+from kebab.core.search import SNIPPET_CHARS, QueryTerms
 
 ELLIPSIS = "…"
 _WORD = re.compile(r"\S+")
@@ -32,7 +32,7 @@ class Snippet(NamedTuple):
 
 
 class SnippetLimits(NamedTuple):
-    chars: int = 220
+    chars: int = SNIPPET_CHARS
 
     @property
     def words(self) -> int:

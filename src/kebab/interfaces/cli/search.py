@@ -12,6 +12,7 @@ import click
 from kebab.core.errors import UsageError
 from kebab.interfaces.cli.options import command, follow_up_error, knowledge_base, option
 from kebab.interfaces.cli.render import follow_up_notices, show_response
+from kebab.search import options as search_request
 from kebab.search.options import KINDS, OPTIONS, SearchRequest
 
 if TYPE_CHECKING:
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
 
 _Function = Callable[..., Any]
 
-FILTERS = (
-    *("tags_any", "tags_all", "type", "format", "lang", "path", "exclude_path", "exclude_tag"),
-    *("trust_min", "source", "doc", "after", "before"),
-)
-"""Which documents may answer, in the order of the help."""
+FILTERS = (*search_request.FILTERS, "doc")
+"""Which documents may answer."""
 
 
 def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Function]:
