@@ -1,4 +1,4 @@
-"""kb search"""
+"""The command kb search."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FILTERS = (
     *("tags_any", "tags_all", "type", "format", "lang", "path", "exclude_path", "exclude_tag"),
     *("trust_min", "source", "doc", "after", "before"),
 )
-"""Which documents may answer, in the order of the help."""
+"""The search options that filter documents, in the order of the help."""
 
 
 def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Function]:
-    """These options of a search, with other sentences of help where some are given."""
+    """Adds search options to a command. `sentences`: help texts that replace the usual ones."""
 
     def decorate(function: _Function) -> _Function:
         for name in reversed(names):
@@ -48,7 +48,7 @@ def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Func
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were."""
+    """The options that the user gave."""
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
@@ -123,8 +123,8 @@ def _remarks_on(response: SearchResponse, request: SearchRequest) -> Iterator[st
     messages = {notice.code: notice.message for notice in response.notices}
     for notice in response.notices:
         if notice.code == "vectors_off" and request.mode is None:
-            continue  # the user has turned them off
-        if notice.code != "did_you_mean" or response.hits:  # without hits it comes last
+            continue  # the user has turned vectors off
+        if notice.code != "did_you_mean" or response.hits:  # without hits, the suggestion is part of the last remark
             yield f"note: {notice.message}"
     if not response.hits and response.query.strip() and "empty_corpus" not in messages:
         yield f"No passage matches. {messages.get('did_you_mean') or _what_to_try(request)}"
@@ -138,7 +138,7 @@ def _what_to_try(request: SearchRequest) -> str:
 
 
 def _bulk(defaults: SearchRequest) -> int:
-    """One response per line, in order."""
+    """Reads one query per line from stdin, and prints one response per line in the same order."""
     from kebab.interfaces.bulk import answer_line
     from kebab.wire import to_json
 
