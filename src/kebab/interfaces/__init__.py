@@ -1,1 +1,1 @@
-"""The surfaces. Each talks to the KnowledgeBase facade and to nothing below it."""
+"""The command line, HTTP and MCP interfaces. All of them call the KnowledgeBase facade."""

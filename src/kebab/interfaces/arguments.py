@@ -1,4 +1,4 @@
-"""Arguments that a JSON Schema describes, of an address, a body or a tool: checked as search options are."""
+"""Checks values from HTTP addresses, HTTP bodies and MCP tool calls against a JSON Schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boole
 
 
 def checked_argument(name: str, value: Any, schema: Schema) -> Any:
-    """The value as its schema says."""
+    """Returns the value if its schema allows it (as an integer, 10.0 becomes 10); otherwise raises UsageError."""
     kind = KINDS[schema["type"]]
     text = schema.get("items", schema)
     value = checked(

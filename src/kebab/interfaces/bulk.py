@@ -1,4 +1,4 @@
-"""Several queries at once, one line of JSON each: as on stdin and over HTTP."""
+"""Answers bulk searches, one line of JSON per query, for `kb search --bulk` and for HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def answer_line(
     search: Callable[[SearchRequest], SearchResponse],
     on_error: Callable[[KebabError], None] | None = None,
 ) -> SearchResponseV1 | ErrorV1:
-    """The response to one line; a bad line gives an error in its place, and the rest can go on."""
+    """Returns the search response to one line, or an error object if the line is wrong or its search fails."""
     from kebab.wire.errors import error_v1
     from kebab.wire.search import search_response_v1
 
@@ -53,7 +53,7 @@ def _options(line: str | dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def line_id(line: str | dict[str, Any]) -> str | None:
-    """The id of a line, for an error about it."""
+    """The id that the caller gave to a line, or None."""
     try:
         return _text_id(_options(line, 0).get("id"))
     except UsageError:

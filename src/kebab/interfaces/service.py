@@ -1,4 +1,4 @@
-"""What HTTP and MCP both offer: options in, wire objects out, from the same calls."""
+"""The operations that HTTP and MCP share. Most of them take plain options and return wire objects."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from kebab.library.ranking import LibraryMatch
 
 MOST_DOCUMENTS = 1000
-"""In one page of a list."""
+"""The largest number of documents in one page of a list."""
 MOST_OFFSET = 10**9
 MOST_LIBRARIES = 100
 DEFAULT_LIBRARIES = 10
 
 
 class FilterChoices(NamedTuple):
-    """What there is to filter by."""
+    """The values that a search form offers for each filter."""
 
     types: tuple[str, ...]
     tags: list[TagRecord]
@@ -54,7 +54,7 @@ class FilterChoices(NamedTuple):
 
 
 class Service:
-    """Any number of threads may call it."""
+    """The operations of one knowledge base. Any number of threads may call them."""
 
     def __init__(self, kb: KnowledgeBase, *, allow_write: bool = False) -> None:
         self.kb = kb
@@ -67,8 +67,8 @@ class Service:
     def search(
         self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None
     ) -> SearchResponseV1:
-        """`fitting`: how many of the hits the caller has room for, if no budget is given; the cursor then leads to the
-        others.
+        """Returns the hits for a query. `fitting` returns how many hits the caller can show: if that is not all and
+        the options have no max_tokens, the other hits follow with the cursor.
         """
         request = SearchRequest.from_options(options)
         response = self.kb.search(request)
@@ -87,7 +87,7 @@ class Service:
         max_tokens: int | None = None,
         offset: int = 0,
     ) -> FetchResultV1:
-        """The text behind exactly one of a citation, a document (by id or path) and a chunk."""
+        """The text of a citation, a document (by id or path) or a chunk. Exactly one of them must be named."""
         if sum(key is not None for key in (uri, doc_id, chunk_id)) != 1:
             raise UsageError(
                 "Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".'
@@ -104,21 +104,21 @@ class Service:
         return fetch_result_v1(fetched, offset=offset, max_tokens=max_tokens)
 
     def span(self, uri: str) -> FetchResultV1:
-        """Exactly the lines or the page that a citation names."""
+        """The text of exactly the lines or the page that a citation names."""
         return fetch_result_v1(self.kb.fetch_span(uri))
 
     def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
-        """The whole cited document, and where the passage is in it."""
+        """The whole cited document and the position of the cited passage in it."""
         with self.kb.catalog() as catalog:
             return open_cited(catalog, uri, chunk_id)
 
     def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
-        """Which of these paths are documents of the same source or library."""
+        """Those of these paths that are documents of the same source or library version as this document."""
         with self.kb.catalog() as catalog:
             return catalog.paths_beside(doc_id, paths)
 
     def document(self, doc_id: str) -> DocSummaryV1:
-        """By its id or path."""
+        """A document and its chunks, by the document's id or path."""
         return doc_summary_v1(*self.kb.document(doc_id))
 
     def chunk(self, chunk_id: str) -> ChunkInspectionV1:
@@ -132,17 +132,17 @@ class Service:
         on_text: Callable[[str], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> AnswerV1:
-        """An answer with its citations, or why there is none; the options are those of a search."""
+        """An answer with its citations, or the reason for refusing one. The options are search options."""
         return answer_v1(self.kb.ask(question, on_text=on_text, stop=stop, **options))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raises an error for wrong search options before anything is searched."""
+        """Raises an error if search options are wrong. Nothing is searched."""
         SearchRequest.from_options(options).filters()
 
     # --- lists
 
     def documents(self, options: Mapping[str, Any], *, limit: int = 100, offset: int = 0) -> ListV1:
-        """Those that pass the filters of a search."""
+        """One page of the documents that pass the filters."""
         checked("limit", limit, int, least=1, most=MOST_DOCUMENTS)
         checked("offset", offset, int, least=0, most=MOST_OFFSET)
         for name in options:
@@ -177,26 +177,24 @@ class Service:
         return library_list_v1(self.kb.libraries.all())
 
     def find_libraries(self, name: str, query: str | None = None, limit: int = DEFAULT_LIBRARIES) -> list[LibraryMatch]:
-        """The likeliest first; as libraries are shown both as objects and in a text format of their own, the caller
-        chooses.
-        """
+        """Libraries by name, the likeliest first, as plain records: callers show them as wire objects or as text."""
         checked("limit", limit, int, least=1, most=MOST_LIBRARIES)
         return self.kb.libraries.search(name, query, limit)
 
     def library_docs(self, library_id: str, query: str, *, type: str | None = None, **paging: Any) -> LibraryDocs:
-        """As with find_libraries, the caller chooses how it is shown. `paging`: tokens and page."""
+        """Snippets of a library that answer a query, as plain records. `paging`: the options tokens and page."""
         return self.kb.libraries.docs(library_id, query, kind=type, **paging)
 
-    # --- the whole
+    # --- the server
 
     def warm_up(self) -> None:
-        """Loads the models, so that the first question does not wait for them. A question reports the error, if any."""
+        """Loads the models, so that the first search does not wait for them. Errors are left for the first search."""
         with suppress(KebabError):
             self.kb.search("warm up", k=1)
         self.kb.close()
 
     def health(self) -> HealthV1:
-        self.kb.count_documents()  # raises if it cannot be read
+        self.kb.count_documents()  # raises if the database cannot be read
         return HealthV1(version=__version__)
 
     def status(self, *, ingest_running: bool = False) -> StatusV1:

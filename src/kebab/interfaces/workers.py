@@ -1,4 +1,4 @@
-"""Threads that do the work, so that a long search does not keep the others waiting."""
+"""Runs searches in threads, so that a long search does not delay other requests."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kebab.core.errors import TimedOut
 
 _Result = TypeVar("_Result")
 is_long: ContextVar[bool] = ContextVar("is_long", default=False)
-"""Whether the current request is much longer than a question. Such requests share one thread, so that a page of text,
-which takes many times as long to search for, never makes ordinary questions wait."""
+"""Whether the current request has much more text than a question. Long requests share one thread, because they take
+many times as long and would make short ones wait."""
 
 
 class Workers:
-    """Few threads: each has a connection with its own cache, and more threads than processors only wait."""
+    """Runs calls in a few threads, about one per processor: each thread has a connection with its own cache."""
 
     def __init__(self, timeout_s: float | None) -> None:
-        """None: no limit."""
+        """`timeout_s`: seconds that a call may take; None means no limit."""
         self._timeout_s = timeout_s
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     async def run(self, call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
-        """What the call returns, or TimedOut. The call sees the same limit through `kebab.core.deadline`."""
+        """Returns the result of a call, or raises TimedOut. `kebab.core.deadline` tells the call its time limit."""
         with time_limit(self._timeout_s) as deadline:  # the thread gets a copy of this context
             try:
                 with anyio.fail_after(self._timeout_s):
@@ -43,13 +43,13 @@ class Workers:
                 deadline.give_up()
 
     async def run_to_end(self, call: Callable[..., _Result], *args: Any) -> _Result:
-        """Without a time limit. The call has to notice by itself that its caller is gone
-        (anyio.from_thread.check_cancelled).
+        """Returns the result of a call that has no time limit and is not abandoned if the caller disconnects. The call
+        may check that itself, with anyio.from_thread.check_cancelled.
         """
         return await run_sync(partial(call, *args), limiter=self._places())
 
     def patient(self, seconds: float) -> Workers:
-        """Separate workers with more time, for calls that wait for a remote model and must not block searches."""
+        """Other workers with more time, for calls that wait for a remote model and must not block searches."""
         return Workers(None if self._timeout_s is None else self._timeout_s + seconds)
 
     def _places(self) -> anyio.CapacityLimiter:

@@ -1,7 +1,6 @@
-"""The JSON shapes of version 1, by family. CLI, HTTP and MCP return these very objects.
+"""The wire objects: the dataclasses that CLI, HTTP and MCP return as JSON, in version 1.
 
-Keyword-only dataclasses: schemas are derived from them, and nothing needs a validation library to make one. Inside v1,
-fields are only ever added, and only optional ones.
+JSON Schemas are made from these dataclasses. Version 1 never loses a field; new fields must be optional.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Any, TypeVar
 
 _Wire = TypeVar("_Wire")
 VIEWS: dict[type, Callable[[Any], Any]] = {}
-"""What makes the wire object of each class of records; every module of the family adds its own."""
+"""For each class of records, the function that makes its wire object. The modules of this package add theirs."""
 
 
 def view(wire_class: type[_Wire], record: object, **fields: Any) -> _Wire:
-    """A wire object with these fields and those of the record; records in them become what VIEWS says."""
+    """Makes a wire object from these fields and the record's fields of the same names, converted by `viewed`."""
     for name in wire_class.__dataclass_fields__:  # type: ignore[attr-defined]  # all of them are dataclasses
         if name not in fields and hasattr(record, name):
             fields[name] = viewed(getattr(record, name))
@@ -25,7 +24,7 @@ def view(wire_class: type[_Wire], record: object, **fields: Any) -> _Wire:
 
 
 def viewed(value: Any) -> Any:
-    """A value with the wire objects of the records in it, and lists for tuples."""
+    """Converts a value for a wire object: records become wire objects (see VIEWS), tuples become lists."""
     if type(value) in (tuple, list):
         return [viewed(item) for item in value]
     make = VIEWS.get(type(value))
@@ -33,7 +32,7 @@ def viewed(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A wire object as JSON values."""
+    """Converts a wire object to dicts, lists and plain values."""
     if is_dataclass(value):
         return {name: plain(item) for name, item in vars(value).items()}
     if isinstance(value, list | tuple):
@@ -44,5 +43,5 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """The fields of a wire object are its variables, in their order, so the encoder needs no copy of them."""
+    """The JSON text of a wire object, with the fields in the order of the class."""
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False, default=vars)

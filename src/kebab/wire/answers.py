@@ -1,4 +1,4 @@
-"""answer.v1"""
+"""The wire object answer.v1."""
 
 from __future__ import annotations
 

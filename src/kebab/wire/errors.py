@@ -1,4 +1,4 @@
-"""error.v1, and the one table from each error to its HTTP status."""
+"""The wire object error.v1, and the HTTP status of each class of errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ErrorV1:
 
 
 EXIT_CODE = 2
-"""Of the command line, whatever the error is."""
+"""The exit code of the command line for every error."""
 _BY_STATUS: dict[int, tuple[type[errors.KebabError], ...]] = {
     202: (errors.StillIndexing,),
     400: (errors.UsageError, errors.QueryError),
@@ -43,7 +43,7 @@ _STATUS = {kind: status for status, kinds in _BY_STATUS.items() for kind in kind
 
 
 def http_status(error: type[errors.KebabError]) -> int:
-    """Of this class of errors, or of the nearest one above that has one."""
+    """The HTTP status of a class of errors: its own, or that of its nearest base class."""
     return next(_STATUS[kind] for kind in error.__mro__ if kind in _STATUS)
 
 

@@ -1,4 +1,4 @@
-"""eval_report.v1, eval_comparison.v1, eval_suggestions.v1, eval_tuning.v1"""
+"""The wire objects eval_report.v1, eval_comparison.v1, eval_suggestions.v1 and eval_tuning.v1."""
 
 from __future__ import annotations
 

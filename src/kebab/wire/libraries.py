@@ -1,4 +1,4 @@
-"""library_search.v1, library_docs.v1 and the list of libraries."""
+"""The wire objects library_search.v1, library_docs.v1 and library_list.v1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored, as JSON: documents, chunks, lists, fetched text, verification, health, settings."""
+"""Wire objects for stored data (documents, chunks, lists, fetched text), verification, health and settings."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def chunk_inspection_v1(chunk: records.ChunkRecord) -> ChunkInspectionV1:
 
 
 def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None = None) -> FetchResultV1:
-    """All of it, or what fits into a budget of tokens from `offset` on."""
+    """The wire object of a fetched text, from `offset` on. `max_tokens` limits the text; None means no limit."""
     document = fetched.document
     text, next_offset = page_of_text(fetched.text, offset, max_tokens)
     return view(

@@ -1,4 +1,4 @@
-"""ingest_report.v1, ingest_progress.v1 and migration_report.v1."""
+"""The wire objects ingest_report.v1, ingest_progress.v1 and migration_report.v1."""
 
 from __future__ import annotations
 

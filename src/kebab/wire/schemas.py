@@ -20,7 +20,7 @@ _ROOTS: dict[str, Any] = {
     for class_ in vars(module).values()
     if is_dataclass(class_) and hasattr(class_, "schema_version")
 }
-_ROOTS["citation"] = search.CitationV1  # of any kind
+_ROOTS["citation"] = search.CitationV1  # a union of the kinds of citations, so it has no class of its own
 _PRIMITIVES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
@@ -29,7 +29,7 @@ def names() -> list[str]:
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of `name`.v1, self-contained."""
+    """The JSON Schema of the wire object `name`.v1, with all definitions that it needs."""
     definitions: dict[str, Any] = {}
     root = _schema_of(_ROOTS[name], definitions, inline=True)
     top = {"$schema": DIALECT, "title": f"{name}.v1", **root}
@@ -57,7 +57,7 @@ def _object(class_: Any, definitions: dict[str, Any], inline: bool) -> dict[str,
     if not inline and name in definitions:
         return {"$ref": f"#/$defs/{name}"}
     if not inline:
-        definitions[name] = {}  # taken, before a nested mention asks for it
+        definitions[name] = {}  # reserves the name, because a class may contain itself
     hints = get_type_hints(class_)
     explained = _field_sentences(class_)
     properties = {
@@ -72,7 +72,7 @@ def _object(class_: Any, definitions: dict[str, Any], inline: bool) -> dict[str,
 
 
 def _field_sentences(class_: Any) -> dict[str, dict[str, str]]:
-    """What the source says below a field, for those where name and type do not say it all."""
+    """The descriptions of the fields of a class: the texts below the fields in the source code."""
     (body,) = ast.parse(inspect.getsource(class_)).body
     statements = body.body if isinstance(body, ast.ClassDef) else []
     return {

@@ -1,7 +1,7 @@
-"""search_response.v1, search_hit.v1 and citation.v1.
+"""The wire objects search_response.v1, search_hit.v1 and citation.v1.
 
-These classes are made at the start of every `kb search --json`, so they have no more methods than they need: frozen
-ones with equality take three times as long to make.
+Python builds these classes at the start of every `kb search --json`. They are not frozen and have no equality, because
+building such classes takes three times as long.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class SearchResponseV1:
     explanation: dict[str, Any] | None
 
 
-# --- from the library's own objects
+# --- making wire objects from records
 
 
 _KINDS: dict[type, Any] = {
@@ -262,7 +262,7 @@ _KINDS: dict[type, Any] = {
 
 
 def citation_v1(citation: Citation) -> CitationV1:
-    """Of the kind that its span has, with the span's own fields at top level."""
+    """The wire object of a citation. Its class depends on the kind of span, and it has the span's fields."""
     own = citation.span._asdict()
     if isinstance(citation.span, PageSpan):
         own["page_label"] = own.pop("label")

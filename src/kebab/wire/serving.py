@@ -1,4 +1,4 @@
-"""What only a running server has to tell: its state, and the ingests it was asked for."""
+"""The wire objects that only a server returns: health, status, ingest jobs and bulk responses."""
 
 from __future__ import annotations
 

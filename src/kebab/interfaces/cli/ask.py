@@ -1,4 +1,4 @@
-"""kb ask"""
+"""The command kb ask."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def ask_command(question: tuple[str, ...], **options: Any) -> int:
 
 
 class _Stream:
-    """Shows what a model writes while it writes."""
+    """Prints the pieces of an answer while a model writes them. `any`: whether there was one."""
 
     def __init__(self) -> None:
         self.any = False
@@ -101,7 +101,7 @@ def _by_marker(citations: Sequence[AnswerCitation]) -> dict[int, list[AnswerCita
 
 
 def _place(citation: Citation) -> str:
-    """A single line as notes.md:L9."""
+    """The text of a citation, with notes.md:L9-L9 shortened to notes.md:L9."""
     return _ONE_LINE.sub(r":L\1", shown(citation.text))
 
 
@@ -114,7 +114,7 @@ def _lacks(claim: Claim) -> str:
 def _print_refusal(answer: Answer, *, streamed: bool) -> None:
     if streamed:
         click.echo()
-        if answer.refusal_reason != "model_declined":  # the model has said so itself
+        if answer.refusal_reason != "model_declined":  # then the model itself wrote that it has no answer
             say("Withdrawn: what the model wrote above does not count as an answer.")
     say(f"No answer: {answer.refusal_message}")
     if answer.candidates:

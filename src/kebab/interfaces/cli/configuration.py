@@ -1,4 +1,4 @@
-"""kb init, kb config show"""
+"""The commands kb init and kb config show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def commented_config() -> str:
         if item.section != section:
             section = item.section
             lines += ["", f"[{section}]"]
-        value = json.dumps(item.default, ensure_ascii=False)  # which is TOML too
+        value = json.dumps(item.default, ensure_ascii=False)  # JSON of these values is valid TOML
         lines += [f"# {item.doc} ({item.allowed})", f"# {item.name} = {value}"]
     return "\n".join(lines) + "\n"
 
@@ -46,7 +46,7 @@ def init_command(here: bool, force: bool) -> int:
         folder = Path.cwd() / LOCAL_FOLDER
         _make(folder)
         with open_file(folder / ".gitignore", "w") as file:
-            file.write("*\n")  # an index is nothing to commit
+            file.write("*\n")  # keeps the index out of git
         made.append(folder / FILE_NAME)
         notes.append(f"This folder has its own index now: {folder / FILE_NAME}.")
     else:
@@ -103,7 +103,7 @@ def config_show() -> None:
 
 
 def _shown_value(item: SettingField, settings: Settings) -> Any:
-    """A secret is never shown, only whether there is one; nor is a password in an address."""
+    """The value as `kb config show` prints it: secrets, and passwords in addresses, are hidden."""
     value = getattr(getattr(settings, item.section), item.name)
     if item.secret and value:
         return "(set)"

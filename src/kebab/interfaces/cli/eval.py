@@ -1,4 +1,4 @@
-"""kb eval"""
+"""The commands of kb eval."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _ABOUT_ONE_QUERY = frozenset(
     {"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"}
 )
-"""Notices about single queries, not about the whole run."""
+"""Codes of notices about one query. They are not reported for a whole run."""
 _MISSES_NAMED = 10
 
 
@@ -75,11 +75,11 @@ _SEARCHING = search_options(
     threshold="Least raw RRF score.",
     min_score="Least score, 0 to 1.",
 )
-"""How each query is searched for."""
+"""The search options of `kb eval run` and `kb eval tune`."""
 
 
 def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments that choose the golden set and how many hits are judged."""
+    """Adds the arguments that choose the golden set and how many hits are judged."""
     number = click.IntRange(1, MAX_K)
     for decorate in (
         option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."),
@@ -143,11 +143,11 @@ def eval_run(
 
 
 def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
-    """A knowledge base that has the documents of a judged collection."""
+    """Ingests the documents of a BEIR folder into a knowledge base, and returns that."""
     if golden.kind != "beir":
         hint = "The documents of a FILE are yours: kb ingest FOLDER"
         raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint=hint)
-    # Named by its folder, so that documents keep their vectors when the judgements change.
+    # Named after the folder, not its contents, so that vectors are kept if only the judgements change.
     place = cache_folder() / "collections" / f"{golden.name}-{sha256(bytes(folder.resolve())).hexdigest()[:8]}"
     database = places_given().get("db") or str(place / "kebab.sqlite")
     make_folder(place)
@@ -162,7 +162,7 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
 def _remark_on(report: EvalReportV1) -> None:
     for code, count in report.notices.items():
         if code == "vectors_off" and "mode" not in report.configuration.options:
-            continue  # the user has turned them off
+            continue  # the user has turned vectors off
         if code not in _ABOUT_ONE_QUERY:
             searches = counted(count, "search", "searches")
             remark(f"note: {searches} said {code}; see: kb search {report.queries[0].query!r}")
@@ -230,7 +230,7 @@ def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements:
 def _print_comparison(comparison: EvalComparisonV1, limit: int, *, improvements: bool) -> None:
     for name, (before, after) in comparison.changed.items():
         say(f"{name}: {_short(before)} → {_short(after)}")
-    # Slices by one metric only: all of them are in the JSON.
+    # Only the slices of the chosen metric: --json has all of them.
     sliced = [*comparison.by_lang, *comparison.by_type]
     of_metric = [one for one in sliced if one.metric.partition("[")[0] == comparison.metric]
     rows = [_difference_row(one) for one in (*comparison.differences, *of_metric)]

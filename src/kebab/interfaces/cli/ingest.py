@@ -1,4 +1,4 @@
-"""kb ingest, kb watch, kb source"""
+"""The commands kb ingest, kb watch and kb source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kebab.ingest.sources import Description
 
 _WORTH_A_WORD_S = 2.0
-"""Watching reports vectors only if making them took longer."""
+"""`kb watch` reports vectors only if making them took at least this many seconds."""
 
 
 @command(
@@ -80,7 +80,7 @@ def ingest_command(
     except KebabError:
         progress.end("failed")
         if kb.last_ingest is not None and kb.last_ingest.done and not wants_json():
-            print_report(kb.last_ingest)  # of what was done before the error
+            print_report(kb.last_ingest)  # reports the files that were done before the error
         raise
     print_report(report)
     return 0
@@ -97,7 +97,7 @@ def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
 
 
 def vectors_in_words(report: IngestReport) -> str:
-    """How many vectors were made and reused. A passage has one for each model that reads it."""
+    """A phrase with the numbers of vectors made and reused. A chunk has one vector for each model."""
     if not report.vectors_made:
         return f"{counted(report.vectors_reused, 'vector')} known already, none to make"
     rate = f", {report.vectors_made / report.embedding_seconds:.0f} per second" if report.embedding_seconds > 10 else ""
@@ -174,7 +174,7 @@ def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> i
 
 
 class _Rounds:
-    """Shows the first report whole, then a line for each round."""
+    """Prints the reports of `kb watch`: the first report whole, each later one in a few lines with the time."""
 
     def __init__(self) -> None:
         self._watching = False
@@ -198,7 +198,7 @@ class _Rounds:
         for note in report.warnings if self._watching else ():
             _say_now(f"{source}: note: {note.path}: {note.message}")
         for failure in report.failed:
-            if self._watching and failure not in self._failed.get(source, []):  # it fails again in every round
+            if self._watching and failure not in self._failed.get(source, []):  # it fails in every report
                 _say_now(f"{source}: failed {failure.path}: {failure.message}")
         self._failed |= dict.fromkeys(report.sources, report.failed)
 
@@ -260,7 +260,7 @@ def source_remove(name: str, yes: bool) -> int:
     refusal = (
         "kb source remove drops everything indexed from a source, so it asks first, and there is no terminal to ask on."
     )
-    is_known = name in [source.name for source in kb.sources()]  # of another one there is nothing to ask
+    is_known = name in [source.name for source in kb.sources()]  # if not, remove_source raises an error
     if is_known and not is_confirmed(yes, question, refusal):
         say("Nothing was forgotten.")
         return 1

@@ -1,4 +1,4 @@
-"""What an ingest shows while it runs: a bar, JSON lines, or nothing."""
+"""Shows the progress of an ingest: a bar, one remark, JSON lines, or nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kebab.interfaces.cli.options import is_quiet, option, wants_json
 
 _MANY_VECTORS = 1000
 _COUNTED_APART = {"embedding": "vectors", "vectors": "vectors", "verifying": "comparing"}
-"""Events that are not about files, and what the bar calls them."""
+"""Events that do not count files, and the word that the bar shows for each."""
 _STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at once.\r\n"
 
 
@@ -28,8 +28,8 @@ progress_option = option(
 
 
 class IngestProgress:
-    """Shows nothing. Ctrl-C takes effect here, between two files or batches of vectors, so that the report counts
-    exactly what was written; pressed twice it takes effect at once.
+    """Progress that shows nothing; subclasses show it. Ctrl-C ends the ingest at the next event, between two files or
+    batches of vectors, so that the report counts exactly what was written. A second Ctrl-C ends it at once.
     """
 
     def __enter__(self) -> IngestProgress:
@@ -41,11 +41,11 @@ class IngestProgress:
         signal.signal(signal.SIGINT, self._before)
 
     def _interrupt(self, *_: object) -> None:
-        if self._interrupted or not self._at_work:  # pressed twice, or still waiting for another writer
+        if self._interrupted or not self._at_work:  # pressed twice, or another process still writes
             raise KeyboardInterrupt
         self._interrupted = True
         if sys.stderr.isatty():
-            os.write(sys.stderr.fileno(), _STOPPING)  # not through the stream, which may be in the middle of a write
+            os.write(sys.stderr.fileno(), _STOPPING)  # not sys.stderr.write: the signal may have interrupted one
 
     def __call__(self, event: str, **details: Any) -> None:
         self._at_work = True
@@ -61,7 +61,7 @@ class IngestProgress:
 
 
 class _Remarks(IngestProgress):
-    """Without a terminal: one line before each long step, because a silent log looks like a failure."""
+    """Prints one line before many vectors are made. Used without a terminal, where silence looks like a failure."""
 
     def __init__(self) -> None:
         self._said = False
@@ -75,7 +75,7 @@ class _Remarks(IngestProgress):
 
 
 class _JsonLines(IngestProgress):
-    """Throttled, so that a million files do not become a million lines; the terminal event always comes."""
+    """Prints events as JSON lines, at most ten files or batches per second. The last event is always printed."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -99,7 +99,7 @@ class _JsonLines(IngestProgress):
 
 
 class _Bar(IngestProgress):
-    """A bar on the terminal, gone when it is finished."""
+    """Shows a bar on the terminal, and removes it at the end."""
 
     def __init__(self) -> None:
         from rich import console, progress
@@ -114,7 +114,7 @@ class _Bar(IngestProgress):
             progress.TextColumn("{task.fields[path]}", markup=False),
             console=console.Console(stderr=True),
             transient=True,
-            speed_estimate_period=120,  # vectors come a batch at a time
+            speed_estimate_period=120,  # seconds; long, because vectors come in batches
         )
         self._shown = ""
         self._task = self._bar.add_task("", total=None, source="", path="")
@@ -131,7 +131,7 @@ class _Bar(IngestProgress):
         path = str(details.get("path") or event)
         shown = path if len(path) <= 48 else "…" + path[-47:]
         if self._shown != event and {self._shown, event} & _COUNTED_APART.keys():
-            self._bar.reset(self._task)  # vectors are counted and timed apart from files
+            self._bar.reset(self._task)  # the bar starts again, because vectors are not counted as files
         self._shown = event
         self._bar.update(
             self._task,

@@ -1,4 +1,4 @@
-"""kb lib"""
+"""The commands of kb lib."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, pr
                 library, report = libraries.refresh(
                     name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=progress
                 )
-        except SourceError as error:  # one of several does not keep the others from being refreshed
+        except SourceError as error:  # with several libraries, the others are still refreshed
             if library_id:
                 raise
             remark(f"{name}: {error.message}")
@@ -214,7 +214,7 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
 
 @contextmanager
 def _indexing(progress_style: str) -> Iterator[IngestProgress]:
-    """What shows the progress of indexing a library, and says how to continue after an interruption."""
+    """Yields the progress display for indexing a library. After Ctrl-C it prints how to continue."""
     try:
         with progress_of(progress_style) as progress:
             yield progress

@@ -1,4 +1,4 @@
-"""kb list, kb inspect, kb fetch, kb verify"""
+"""The commands kb list, kb inspect, kb fetch and kb verify."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def list_sources() -> None:
 
 
 def _repository(source: SourceRecord) -> str:
-    """As `kebab main 1f0c9a7be2`, with what is known."""
+    """Name, branch and short commit of the repository of a source, as far as known: kebab main 1f0c9a7be2."""
     if source.repository is None:
         return ""
     name, branch, commit = source.repository

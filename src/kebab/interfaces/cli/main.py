@@ -1,4 +1,4 @@
-"""The command table, loaded lazily, and the one place where errors become messages and exit codes.
+"""The table of commands, whose modules are loaded on use, and the conversion of errors to messages and exit codes.
 
 Exit codes: 0 success, 1 a negative answer, 2 an error, 3 unhealthy, 130 interrupted.
 """
@@ -45,7 +45,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("configuration", "Show every setting and where its value came from."),
 }
 
-# Names in other programs → the command here.
+# Commands of other programs → the kb command to suggest.
 _SYNONYMS = {
     **dict.fromkeys(("find", "query", "grep"), "kb search"),
     **dict.fromkeys(("add", "import", "update", "sync", "embed", "reindex"), "kb ingest"),
@@ -86,7 +86,7 @@ class LazyCommands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Adds --db and --config to hints here, where their values are still known."""
+        """Runs the command. Adds --db and --config to the hints of errors here, where their values are still known."""
         try:
             return super().invoke(ctx)
         except KebabError as error:
@@ -132,14 +132,14 @@ def run(arguments: list[str]) -> int:
         click.echo("Interrupted.", err=True)
         return 130
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has closed it, as in `kb search … | head -1`; click turns that into SystemExit.
+        # The program that reads stdout has closed it, as in `kb search … | head -1`; click then raises SystemExit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if not _is_about_output(error):
             return _internal(error, as_json)
         return _cannot_write(error)
-    except Exception as error:  # noqa: BLE001 - the boundary: a defect must not look like an empty answer
+    except Exception as error:  # noqa: BLE001 - a defect must not look like an empty answer
         return _internal(error, as_json)
 
 
@@ -154,12 +154,12 @@ def _internal(error: Exception, as_json: bool) -> int:
 
 
 def _is_about_output(error: OSError) -> bool:
-    """Whether standard output is full or closed. Everything else that is opened or written has errors of its own."""
+    """Whether an error means that stdout is full or closed. Errors of files have a filename."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF) and error.filename is None
 
 
 def _cannot_write(error: OSError) -> int:
-    """Reports it, and drops the buffered output so that it is not written again at exit."""
+    """Reports that stdout cannot be written. Drops the buffered output, so that Python does not write it at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     hint = "Free some space where it goes, or send it elsewhere."
@@ -177,7 +177,7 @@ def _usage_error(error: click.ClickException) -> KebabError:
         commands = [f"{context.command_path} {name}" for name in context.command.list_commands(context)]
         hint = f"One of: {', '.join(commands)}"
     if message.startswith("Got unexpected extra argument") and getattr(context, "command_path", "") == "kb index":
-        hint = "To index files: kb ingest PATH"  # people call that indexing too
+        hint = "To index files: kb ingest PATH"  # people may expect `kb index PATH`
     return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
 
 
@@ -188,7 +188,7 @@ def _unknown_option(written: str, command: click.Command) -> UsageError:
     if "mode" not in flags:
         return unknown(written, flags)
     name = written.replace("-", "_")
-    if name in OPTIONS:  # another command has it
+    if name in OPTIONS:  # a search option that only other commands have
         return unknown(written, flags, noun="search option")
     return unknown_option(name, *flags)
 
@@ -207,7 +207,7 @@ def _fail(error: KebabError, as_json: bool) -> int:
 
 
 def _speak_utf8() -> None:
-    """Writes UTF-8 in any locale; characters that cannot be encoded are replaced."""
+    """Makes stdin, stdout and stderr use UTF-8 in any locale. Output that cannot be encoded is replaced."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Opens a hit: text in the editor at its line, everything else in the program that the system chooses."""
+"""Opens the file of a hit: text in the editor at the cited line, other files in the system's program for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
-    """Opens a hit in a program, and returns the exit code of that."""
+    """Opens a hit in a program, and returns that program's exit code."""
     if not 1 <= number <= len(response.hits):
         raise UsageError(
             f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open."
@@ -51,8 +51,8 @@ def _editor() -> list[str]:
 
 
 def _at_line(editor: str, file: str, line: int) -> list[str]:
-    """Most editors take +LINE before the file; the ones of the VS Code family do not."""
-    name = os.path.basename(editor)  # noqa: PTH119 - a command line, not a path to handle
+    """The arguments that make an editor open a file at a line. Most take +LINE before the file; VS Code does not."""
+    name = os.path.basename(editor)  # noqa: PTH119 - the editor is a text from a command line
     if name in ("code", "codium", "cursor", "code-insiders"):
         return ["--goto", f"{file}:{line}"]
     if name in ("subl", "zed", "hx", "helix"):
@@ -61,7 +61,7 @@ def _at_line(editor: str, file: str, line: int) -> list[str]:
 
 
 def _open_by_system(file: Path, citation: str) -> int:
-    """An editor would show the bytes of a PDF or a Word document. No system's opener takes a page or a line."""
+    """Opens a file such as a PDF with the system's program for it, which cannot be told the page or line."""
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     if sys.platform != "win32" and which(opener) is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""The options every command has, before or after its name, and the knowledge base they lead to."""
+"""The options of every command, and the knowledge base that they choose."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 _Function = Callable[..., Any]
 _META = "kebab.options"
 _KINDS: dict[str, type] = {"choice": str, "integer": int, "integer range": int, "float": float}
-"""By the names of click's types."""
+"""Python types by the names of click's types."""
 
 
 class CheckedOption(click.Option):
-    """An option whose number or choice the checker of all surfaces checks."""
+    """An option whose numbers and choices `kebab.core.checking` checks, as for HTTP and MCP."""
 
     @property
     def flag(self) -> str:
-        """Its first long flag, without dashes in front."""
+        """The first long flag of the option, without the leading dashes."""
         return next((name for name in self.opts if name.startswith("--")), self.opts[0]).lstrip("-")
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
@@ -48,7 +48,7 @@ option = partial(click.option, cls=CheckedOption)
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Contexts are made from the outside in, so the innermost explicit value is stored last and wins."""
+    """Stores a global option for the run. click calls this for outer commands first, so the innermost value wins."""
     if value not in (None, False) and param.name is not None:
         ctx.meta.setdefault(_META, {})[param.name] = value
 
@@ -67,7 +67,7 @@ def global_options(function: _Function) -> _Function:
 def command(
     name: str, *, example: str, within: click.Group | None = None, **attributes: Any
 ) -> Callable[[_Function], click.Command]:
-    """A command with the global options and an example at the end of its help; `within` a group, or by itself."""
+    """Makes a function a command with the global options and an example in its help. `within`: its group."""
 
     def decorate(function: _Function) -> click.Command:
         decorator: Callable[[_Function], click.Command] = click.command(name, epilog=_shown(example), **attributes)
@@ -107,7 +107,7 @@ def is_quiet() -> bool:
 
 
 def places_given() -> dict[str, str]:
-    """--config and --db as far as this command line has them."""
+    """The values of --config and --db on this command line, where given."""
     context = click.get_current_context(silent=True)
     options = context.meta.get(_META, {}) if context is not None else {}
     return {name: options[name] for name in ("config", "db") if name in options}
@@ -120,7 +120,7 @@ def loaded_settings(db: str | None = None) -> LoadedSettings:
 
 
 def knowledge_base(db: str | None = None) -> KnowledgeBase:
-    """In `db`, or as --db and the settings say. Closed when the command ends."""
+    """Opens the knowledge base in `db`, or in the one of --db or the settings. It is closed when the command ends."""
     from kebab.knowledge_base import KnowledgeBase
 
     return click.get_current_context().with_resource(KnowledgeBase(loaded_settings(db)))
@@ -139,8 +139,8 @@ def is_confirmed(yes: bool, question: str, refusal: str) -> bool:
 
 
 def follow_up(text: str) -> str:
-    """Hints name the command to type next, which must lead to the same database: `kb ingest` becomes
-    `kb --db FILE ingest` when this run has a --db.
+    """Adds this run's --db and --config to the commands in a hint, so that they use the same database: `kb ingest`
+    becomes `kb --db FILE ingest`.
     """
     given = places_given()
     context = click.get_current_context(silent=True)

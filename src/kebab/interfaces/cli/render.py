@@ -1,4 +1,4 @@
-"""How results look to a person. Colour only on a terminal; JSON for everything on request."""
+"""Prints results: as text for people, with colour on a terminal, or as JSON."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _STEERING = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u2
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 _NAMED_DUPLICATES = 3
-"""The others are counted."""
+"""The most duplicates of a hit that are named. The others are only counted."""
 _MOST_CONTEXT = 200
-"""Characters of a hit's notes that are shown."""
+"""The most characters that are shown of a hit's context notes."""
 
 
 def print_json(value: Any) -> None:
@@ -34,14 +34,14 @@ def print_json(value: Any) -> None:
 
 
 def printed_as_json(wire_object: Any) -> bool:
-    """Prints it if --json was given, and says whether it did."""
+    """Prints a wire object as JSON if --json is given, and returns whether it is."""
     if wants_json():
         print_json(wire_object)
     return wants_json()
 
 
 def done(command: str, message: str, *places: str | Path) -> int:
-    """Reports what a command without a result did."""
+    """Prints what a command did that has no other result, and returns exit code 0."""
     if wants_json():
         from kebab.wire.records import DoneV1
 
@@ -52,7 +52,7 @@ def done(command: str, message: str, *places: str | Path) -> int:
 
 
 def say(text: str = "") -> None:
-    """Prints a line without control characters, whatever it quotes."""
+    """Prints a line with its control characters replaced."""
     click.echo(_CONTROL.sub("\ufffd", text))
 
 
@@ -63,19 +63,17 @@ def remark(text: str) -> None:
 
 
 def shown(text: str) -> str:
-    """Indexed text, titles and file names on one line of a terminal: control characters could move the cursor, or
-    worse.
-    """
+    """A text on one line with its control characters replaced, because they could move the cursor of the terminal."""
     return _CONTROL.sub("\ufffd", " ".join(text.split()))
 
 
 def harmless(text: str) -> str:
-    """Lines as they are, but control characters that could steer a terminal are replaced."""
+    """A text with its lines kept, but with the control characters replaced that could change the terminal."""
     return _STEERING.sub("\ufffd", text)
 
 
 def print_verbatim(text: str) -> None:
-    """To a file or a pipe exactly as it is indexed; on a terminal nothing in it may steer the terminal."""
+    """Prints a text unchanged to a file or pipe; on a terminal, with its control characters replaced."""
     end = "" if text.endswith("\n") else "\n"
     if sys.stdout.isatty():
         click.echo(harmless(text) + end, nl=False)
@@ -85,10 +83,10 @@ def print_verbatim(text: str) -> None:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, shorten: Mapping[str, Cut] | None = None) -> None:
-    """A table that fits the terminal, or tab-separated values in a pipe.
+    """Prints a table that fits the terminal, or tab-separated values to a file or pipe.
 
-    `shorten`: columns that give way when the terminal is narrow, and where they are cut. Then every row is one line,
-    and an id is never broken; without it, long cells go on in the next line.
+    `shorten`: the columns to shorten if the terminal is narrow, and where to cut their cells. Then each row is one
+    line; without `shorten`, long cells continue on the next line.
     """
     rows = [[shown(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
@@ -116,7 +114,7 @@ def follow_up_notices(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 
 
 def show_response(response: SearchResponse, remarks: Iterable[str], *, dates: bool = False) -> None:
-    """As JSON or for people, with these remarks beside it."""
+    """Prints a response as JSON or as text, and the remarks to stderr."""
     if wants_json():
         from kebab.wire.search import search_response_v1
 
@@ -128,7 +126,7 @@ def show_response(response: SearchResponse, remarks: Iterable[str], *, dates: bo
 
 
 def print_search(response: SearchResponse, *, dates: bool = False) -> None:
-    """`dates`: of the documents, where they decide the order."""
+    """Prints the hits of a response as text. `dates`: whether to print the date of each document."""
     sources = {hit.source for hit in response.hits} | {copy.source for hit in response.hits for copy in hit.duplicates}
     several_sources = len(sources) > 1
     if response.grouped:
@@ -205,7 +203,7 @@ def _also_in(hit: SearchHit) -> str:
 
 
 def _one_line(hit: SearchHit) -> str:
-    """The snippet on one line, its matches set off where the terminal can."""
+    """The snippet of a hit on one line, with its matches coloured if the terminal has colour."""
     if not has_colour():
         return shown(hit.snippet)
     parts, last = [], 0

@@ -1,4 +1,4 @@
-"""kb search"""
+"""The command kb search."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _Function = Callable[..., Any]
 
 FILTERS = (*search_request.FILTERS, "doc")
-"""Which documents may answer."""
+"""The search options that filter documents."""
 
 
 def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Function]:
-    """These options of a search, with other sentences of help where some are given."""
+    """Adds search options to a command. `sentences`: help texts that replace the usual ones."""
 
     def decorate(function: _Function) -> _Function:
         for name in reversed(names):
@@ -46,7 +46,7 @@ def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Func
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were."""
+    """The options that the user gave."""
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
@@ -121,8 +121,8 @@ def _remarks_on(response: SearchResponse, request: SearchRequest) -> Iterator[st
     messages = {notice.code: notice.message for notice in response.notices}
     for notice in response.notices:
         if notice.code == "vectors_off" and request.mode is None:
-            continue  # the user has turned them off
-        if notice.code != "did_you_mean" or response.hits:  # without hits it comes last
+            continue  # the user has turned vectors off
+        if notice.code != "did_you_mean" or response.hits:  # without hits, the suggestion is part of the last remark
             yield f"note: {notice.message}"
     if not response.hits and response.query.strip() and "empty_corpus" not in messages:
         yield f"No passage matches. {messages.get('did_you_mean') or _what_to_try(request)}"
@@ -136,7 +136,7 @@ def _what_to_try(request: SearchRequest) -> str:
 
 
 def _bulk(defaults: SearchRequest) -> int:
-    """One response per line, in order."""
+    """Reads one query per line from stdin, and prints one response per line in the same order."""
     from kebab.interfaces.bulk import answer_line
     from kebab.wire import to_json
 

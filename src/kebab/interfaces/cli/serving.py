@@ -1,4 +1,4 @@
-"""kb serve, kb mcp"""
+"""The commands kb serve and kb mcp."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
         listen(host, settings.port if port is None else port) as listening,
     ):
         service = Service(kb, allow_write=allow_write)
-        service.health()  # a database that cannot be read is better noticed now
+        service.health()  # raises now, not at the first request, if the database cannot be read
         url = address(listening)
 
         def ready() -> None:
@@ -72,11 +72,11 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
 class Client(NamedTuple):
     name: str
     place: str
-    """The file to put it into; relative ones are in the project."""
+    """The client's configuration file. A relative path is in the project folder."""
     key: str
-    """Below which servers stand in it."""
+    """The key in that file that holds the MCP servers."""
     typed: bool = False
-    """Whether a server says that it is started, not called."""
+    """Whether the client needs "type": "stdio" in the entry of a server."""
 
 
 CLIENTS = {
@@ -94,7 +94,7 @@ CLIENTS = {
 
 
 def starting(database: str, config: str | None, *, allow_write: bool) -> list[str]:
-    """The command line of this very installation and database, whatever folder and search path a client has."""
+    """The command that starts this installation with this database, from any working folder and PATH."""
     program = Path(sys.argv[0])
     is_ours = program.name in ("kb", "kebab") and program.is_file()
     known = [str(program.absolute())] if is_ours else [sys.executable, "-m", "kebab"]
@@ -105,7 +105,7 @@ def starting(database: str, config: str | None, *, allow_write: bool) -> list[st
 def snippet(client: Client, command: list[str]) -> str:
     program, *arguments = command
     if client.place.endswith(".toml"):
-        # A JSON text is a basic string of TOML too, and a list of them an array.
+        # JSON texts and lists of texts are valid TOML.
         values = {"command": program, "args": arguments}
         lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
         return "\n".join([f"[{client.key}.kebab]", *lines])

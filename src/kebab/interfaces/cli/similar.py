@@ -1,4 +1,4 @@
-"""kb similar"""
+"""The command kb similar."""
 
 from __future__ import annotations
 

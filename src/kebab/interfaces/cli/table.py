@@ -1,4 +1,4 @@
-"""A table that fits the terminal. Apart from the rest, because it needs rich."""
+"""Prints a table that fits the terminal. A separate module, so that rich is imported only for tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cut = Literal["middle", "end"]
 _GAP = 2
 _LEAST = 6
 _SHARE: dict[Cut, int] = {"middle": 2, "end": 1}
-"""Of the room there is: a path says which row it is, a title only more about it."""
+"""Shares of the width for shortened columns: paths (cut in the middle) get more, because they identify the row."""
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], shorten: Mapping[str, Cut]) -> None:
@@ -23,7 +23,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], shorten:
         widths = _fitting(headings, rows, shorten, console.width)
         cuts = [shorten.get(heading, "end") for heading in headings]
         rows = [[_cut(*cell) for cell in zip(row, widths, cuts, strict=True)] for row in rows]
-        # Rather a line that the terminal wraps than a broken id.
+        # A wider console, so that the terminal wraps the line and rich does not break an id.
         console = Console(width=max(console.width, _line_width(widths)))
     ruled = Table(header_style="bold", box=None, pad_edge=False)
     for heading in headings:
@@ -36,7 +36,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], shorten:
 def _fitting(
     headings: Sequence[str], rows: Sequence[Sequence[str]], shorten: Mapping[str, Cut], most: int
 ) -> list[int]:
-    """The width of each column: as wide as it is, and while the line is too long, the widest by its share gives way."""
+    """The column widths. While a line is longer than `most`, the `shorten` column widest for its share is narrowed."""
     widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
     least = {number: max(_LEAST, len(heading)) for number, heading in enumerate(headings) if heading in shorten}
     while _line_width(widths) > most:
@@ -52,7 +52,7 @@ def _line_width(widths: Sequence[int]) -> int:
 
 
 def _cut(text: str, width: int, where: Cut) -> str:
-    """A path is known by its beginning and its end, a title by its beginning."""
+    """A text cut to a width: in the middle for paths, at the end for titles."""
     if cell_len(text) <= width:
         return text
     tail = (width - 1) // 2 if where == "middle" else 0

@@ -1,4 +1,4 @@
-"""kb index, kb migrate, kb backup, kb reset, kb doctor, kb schema"""
+"""The commands kb index, kb migrate, kb backup, kb reset, kb doctor and kb schema."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def schema_command(name: str | None) -> None:
     if stats is None:
         remark("Nothing has been ingested yet. Begin with: kb ingest FOLDER")
     else:
-        # The wire object says "sqlite" wherever the data is stored.
+        # The field is called "sqlite" in the wire object, but in a cluster it is the engine.
         renamed = {"sqlite": "engine"} if "://" in stats.path else {}
         for key, value in stats._asdict().items():
             if value is not None:

@@ -1,1 +1,1 @@
-"""One port with a web page and a REST interface; see `app.py`."""
+"""The web page and the REST interface, on one port; see `app.py`."""

@@ -1,4 +1,4 @@
-"""Addresses of the page, written in one place: a hit, a citation and a link in a document lead to the same reader."""
+"""Makes the addresses of the web pages, so that hits, citations and links all lead to the same reader page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SEARCH, RESULTS, READER, LIBRARIES, LIBRARY, STATUS, LOGOUT = (
 )
 INGEST = "/status/ingest"
 CITED = "cited"
-"""The id of the marked passage."""
+"""The id of the HTML element that holds the cited passage."""
 
 
 def with_parameters(path: str, parameters: Mapping[str, Any], **changes: Any) -> str:
-    """A path with these parameters; empty ones, and those changed to None, are left out."""
+    """An address with these parameters and changes. Empty parameters and those changed to None are left out."""
     merged = {
         name: value for name, value in {**parameters, **changes}.items() if value not in (None, "", [], (), False)
     }
@@ -31,10 +31,10 @@ def with_parameters(path: str, parameters: Mapping[str, Any], **changes: Any) ->
 
 
 def reader_of(place: str, citation: str) -> str:
-    """Where a citation's uri is read. `place` is the source, or /owner/project and version of a library: paths alone
-    may be ambiguous.
+    """The reader page's address for a citation's uri. `place` is the source, or /owner/project and version of a
+    library: two sources may have the same path.
     """
-    if citation.startswith("/"):  # one of a library says which
+    if citation.startswith("/"):  # the uri of a library document names its library
         return with_parameters(READER, {"uri": citation}) + f"#{CITED}"
     path, hash_sign, fragment = citation.rpartition("#")
     place = place.replace("%", "%25").replace("#", "%23")
@@ -42,15 +42,15 @@ def reader_of(place: str, citation: str) -> str:
 
 
 def reader_of_document(place: str, path: str, doc_id: str | None = None) -> str:
-    """Where a whole document is read."""
+    """The reader page's address for a whole document."""
     whole = f"{place}:{path}"
-    if citations.parse(whole)[1] is not None and doc_id is not None:  # a file may be called like a citation
+    if citations.parse(whole)[1] is not None and doc_id is not None:  # the file's name looks like a citation
         return with_parameters(READER, {"doc_id": doc_id})
     return with_parameters(READER, {"uri": whole})
 
 
 def safe_next(address: str | None) -> str:
-    """Where to go after logging in: only ever to a page of this server."""
+    """The address to open after logging in: the given one if it is a page of this server, else the search page."""
     if (
         not address
         or not address.startswith("/")

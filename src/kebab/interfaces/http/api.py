@@ -1,5 +1,5 @@
-"""/api/v1: what the command line does, over HTTP. `endpoints()` lists the addresses; they are served and described from
-it.
+"""The REST interface below /api/v1. `Api.endpoints()` and `Api.ask_endpoints()` list its addresses for the router and
+for the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Api:
     jobs: IngestJobs
     workers: Workers
     patient: Workers
-    """For answers, which may wait for a model."""
+    """Workers for `ask`, which may wait for a model."""
 
     def endpoints(self) -> list[Endpoint]:
         options = search_options.schemas()
@@ -193,7 +193,7 @@ class Api:
 
     async def bulk(self, request: Request) -> Response:
         if JSON_LINES in request.headers.get("content-type", ""):
-            # Only line feeds separate them: JSON texts may contain other characters that splitlines() splits at.
+            # Not splitlines(): it also splits at characters that may be inside JSON texts.
             lines: list[Any] = [
                 line for line in (await request.body()).decode("utf-8", "replace").split("\n") if line.strip()
             ]
@@ -218,7 +218,7 @@ class Api:
     async def _answer_line(self, line: Any, number: int, defaults: SearchRequest) -> SearchResponseV1 | ErrorV1:
         try:
             return await self.workers.run(answer_line, line, number, defaults, self.service.kb.search)
-        except TimedOut as error:  # the other lines are still answered
+        except TimedOut as error:  # this line gets an error, and the other lines are still answered
             return error_v1(error, id=line_id(line))
 
     # --- answers
@@ -237,7 +237,7 @@ class Api:
         question = options.pop("question", None)
         if not isinstance(question, str) or not question.strip():
             raise UsageError("There is no question.", hint="For example /api/v1/ask?question=How+do+I+undo+a+commit")
-        self.service.check_options(options)  # wrong ones give a status of their own, not an event in the stream
+        self.service.check_options(options)  # before the stream, to set the HTTP status
         for name in options:
             if ALIASES.get(name, name) not in _OF_ASK:
                 raise unknown(name, _OF_ASK, noun="search option")
@@ -247,9 +247,9 @@ class Api:
         return StreamingResponse(self._events(question, options), media_type=EVENTS.media)
 
     async def _events(self, question: str, options: dict[str, Any]) -> AsyncIterator[str]:
-        """Pieces of text while a model writes, and one last event, the answer or an error."""
+        """Yields the pieces of text that a model writes as events, then one last event: the answer or an error."""
         stop = Event()
-        send, receive = anyio.create_memory_object_stream[str](1000)  # a model waits if the caller reads more slowly
+        send, receive = anyio.create_memory_object_stream[str](1000)  # if it is full, the model waits for the caller
 
         async def work() -> None:
             async with send:
@@ -276,7 +276,7 @@ class Api:
             return _event("answer", await answer)
         except KebabError as error:
             return _event("error", error_v1(error))
-        except Exception as error:  # noqa: BLE001 - the status has been sent, so the stream reports the defect
+        except Exception as error:  # noqa: BLE001 - the status is already sent, so an event reports it
             return _event("error", error_v1(Internal.of(error)))
 
     # --- ingest
@@ -325,7 +325,7 @@ def getting(
     parameters: Mapping[str, Parameter] = _NOTHING,
     fails: tuple[type[KebabError], ...] = (),
 ) -> Endpoint:
-    """An address that answers with what a call gives for the parameters."""
+    """An endpoint that passes its parameters to `call` and sends the result as JSON."""
 
     async def handle(request: Request) -> Response:
         return json_response(await workers.run(call, **values_given(request, parameters)))
@@ -350,7 +350,7 @@ def _object(properties: Schema, required: list[str] | None = None) -> Schema:
 def _bulk_schema() -> Schema:
     in_json = search_options.json_schemas()
     line = _object({"id": {}, **in_json}, ["query"])
-    # A line that is no query gets an error in its place.
+    # The schema allows any item, because a wrong item gets an error of its own in the response.
     queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": {"anyOf": [line, {}]}}
     del in_json["query"]
     return {"anyOf": [queries, _object({"queries": queries, **in_json}, ["queries"])]}

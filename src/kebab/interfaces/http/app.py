@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Mounted(NamedTuple):
-    """Another application on the same port at exactly this path, and the context it runs in."""
+    """Another ASGI application at one path of this server, and the context manager to run it in."""
 
     path: str
     app: ASGIApp
@@ -76,7 +76,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
         middleware=[
             Middleware(Safety, rules=rules, tokens=tokens, refuse=refuse),
             Middleware(_Compression, answers_too=not rules.only_here),
-            # Innermost, so that the report of a defect has the safe headers too.
+            # Innermost, so that Safety adds its headers to the report of a defect too.
             Middleware(ExceptionMiddleware, handlers={Exception: _defect}),
         ],
         exception_handlers={KebabError: _failed, HTTPException: _http_failed, ClientDisconnect: _gone},
@@ -88,7 +88,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
 
 
 class _Compression:
-    """Compresses pages always, and answers only for other machines: on one machine it takes longer than sending."""
+    """Compresses pages, and with `answers_too` REST and MCP responses, which are faster uncompressed on one machine."""
 
     def __init__(self, app: ASGIApp, *, answers_too: bool) -> None:
         self._plain = app
@@ -101,7 +101,7 @@ class _Compression:
 
 
 def _routes(endpoints: Sequence[Endpoint]) -> Iterator[Route]:
-    """One for each address, whatever its methods; a document may be named by its path, with slashes in it."""
+    """Yields one route for each address, for all its methods. A {doc_id} may be a path, with slashes."""
     for path in dict.fromkeys(endpoint.path for endpoint in endpoints):
         handlers = {endpoint.method: endpoint.handler for endpoint in endpoints if endpoint.path == path}
         address = f"/api/{path.replace('{doc_id}', '{doc_id:path}')}"
@@ -116,7 +116,7 @@ async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Respo
 
 
 def refuse(request: Request, error: KebabError) -> Response:
-    """The error with the code and words of every surface: as a page for browsers, otherwise as JSON."""
+    """Returns the response that reports an error: a page for browsers, otherwise JSON."""
     pages: Pages = request.app.state.pages
     status = http_status(type(error))
     if pages.is_asked_by(request):

@@ -1,4 +1,4 @@
-"""What an endpoint of the REST interface takes and gives; it is served, checked and documented from this."""
+"""Describes REST endpoints, and reads and checks the parameters and bodies of requests."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_FIELDS = 100
 
 
 class Parameter(NamedTuple):
-    """In the query of an address, or, where the path has a place for it, there."""
+    """A parameter in an address: in the path if the endpoint's path names it, otherwise in the query."""
 
     schema: Schema
     required: bool = False
 
 
 class Answer(NamedTuple):
-    """A body that comes with success; `schema` is the name of a wire object, or a schema."""
+    """A successful response. `schema` is the name of a wire object, or a JSON Schema."""
 
     schema: str | Schema
     media: str = "application/json"
@@ -44,20 +44,20 @@ EVENTS = Answer(
     },
     "text/event-stream",
 )
-"""Server-sent events: each has a name, and a wire object in its data."""
+"""A response of server-sent events. The data of each event is JSON."""
 
 
 class Endpoint(NamedTuple):
     path: str
-    """Below /api/."""
+    """The path without the leading /api/."""
     handler: Handler
     summary: str
     answers: tuple[Answer, ...]
     parameters: Mapping[str, Parameter] = {}
     fails: tuple[type[errors.KebabError], ...] = ()
-    """Besides ALWAYS."""
+    """Errors that it may return besides those of ALWAYS."""
     bodies: Mapping[str, Schema] = {}
-    """The schema of what is sent, by media type; an endpoint with a body takes POST."""
+    """The schema of the request body by media type. An endpoint with a request body takes POST, any other GET."""
 
     @property
     def method(self) -> str:
@@ -68,23 +68,23 @@ ALWAYS: tuple[type[errors.KebabError], ...] = (
     *(errors.UsageError, errors.Refused, errors.Unauthorized, errors.NotFound),
     *(errors.TooLarge, errors.TooMany, errors.TimedOut, errors.Internal),
 )
-"""Errors of any request; NotFound, because the database may be missing."""
+"""Errors that any request may return. NotFound is one of them because the database may be missing."""
 SEARCHING: tuple[type[errors.KebabError], ...] = (
     *(errors.NotFound, errors.StaleCursor, errors.ModelUnreachable, errors.StillIndexing),
 )
 
 
-# --- what a request says
+# --- reading requests
 
 
 def texts_of(request: Request) -> dict[str, list[str]]:
-    """The parameters of the address, each as often as it is there."""
+    """The query parameters of a request, each with all its values."""
     parameters = request.query_params
     return {name: parameters.getlist(name) for name in parameters}
 
 
 def values_given(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
-    """The parameters of the path and the query, each at most once, checked."""
+    """The checked parameters of the path and the query. Unknown, repeated, empty or missing ones raise UsageError."""
     values = dict(request.path_params)
     known = [name for name in parameters if name not in values]
     for name, texts in texts_of(request).items():
@@ -100,18 +100,18 @@ def values_given(request: Request, parameters: Mapping[str, Parameter]) -> dict[
 
 
 def checked_text(name: str, text: str, schema: Schema) -> Any:
-    """What a text in an address means, by its schema."""
+    """Converts a text from an address to the type in its schema, and checks it."""
     return checked_argument(name, from_text(text, KINDS[schema["type"]]), schema)
 
 
 def filled_in(request: Request) -> dict[str, list[str]]:
-    """The fields of a form in the address; a browser sends every field, and an empty one is not given."""
+    """The query parameters without empty values, because a browser also sends the form fields that are left empty."""
     kept = {name: [text for text in texts if text.strip()] for name, texts in texts_of(request).items()}
     return {name: texts for name, texts in kept.items() if texts}
 
 
 def form_fields(request: Request, known: set[str]) -> dict[str, str]:
-    """The same where only these fields are known; of several values, the first."""
+    """The first value of each non-empty query parameter. A parameter that is not in `known` raises UsageError."""
     for name in sorted(set(texts_of(request)) - known):
         raise unknown(name, sorted(known))
     return {name: texts[0] for name, texts in filled_in(request).items()}
@@ -126,7 +126,7 @@ async def json_body(request: Request) -> Any:
 
 
 async def form_body(request: Request) -> dict[str, str]:
-    """The fields of a form, as browsers send them; of a field that is there several times, the last."""
+    """The fields of a posted HTML form. The last value counts if a field is repeated."""
     try:
         return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError as error:

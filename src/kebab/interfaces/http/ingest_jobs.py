@@ -1,4 +1,4 @@
-"""Ingests that were asked for over HTTP: one after the other, in a thread of their own, with their outcomes."""
+"""Runs the ingests that HTTP clients start, one after the other in a single thread, and keeps their outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FINAL = ("done", "failed", "interrupted")
 
 
 class IngestJob:
-    """One ingest. Only its own thread replaces `wire`, so a reader sees one state of it."""
+    """One ingest. At each change its thread replaces `wire` as a whole, so other threads read a consistent state."""
 
     def __init__(self, job_id: str, paths: tuple[str, ...], name: str | None, embed: bool) -> None:
         unfinished = dict.fromkeys(("finished_at", "progress", "report", "error"))
@@ -36,7 +36,7 @@ class IngestJob:
         return self.wire.state in _FINAL
 
     def run(self, service: Service, stop: Event) -> None:
-        """Ends between two files or batches of vectors once `stop` is set; what is written stays."""
+        """Runs the ingest. Once `stop` is set, it ends between two files or batches of vectors and keeps these."""
         self._started = time.perf_counter()
         if stop.is_set():
             self._end("interrupted")
@@ -56,7 +56,7 @@ class IngestJob:
             self._end("interrupted", report=ingest_report_v1(done, interrupted=True) if done is not None else None)
         except KebabError as error:
             self._end("failed", error=error_v1(error))
-        except Exception as error:  # noqa: BLE001 - the boundary of this thread: a defect is reported in the job
+        except Exception as error:  # noqa: BLE001 - a defect is reported in the job and must not end the thread
             self._end("failed", error=error_v1(Internal.of(error)))
         else:
             self._end("done", report=ingest_report_v1(report))
@@ -116,12 +116,12 @@ class IngestJobs:
         return any(not job.is_over for job in self._jobs)
 
     def begin_to_stop(self) -> None:
-        """Ends the running ingest where nothing is half written, and starts no other."""
+        """Tells the running ingest to end after the current file or batch of vectors. No other one starts."""
         self._stop.set()
         self._waiting.put(None)
 
     def stop(self) -> None:
-        """Begins to stop, and waits until the thread ends."""
+        """Stops the ingests, and waits until their thread ends."""
         self.begin_to_stop()
         if self._thread is not None:
             self._thread.join()
@@ -133,4 +133,4 @@ class IngestJobs:
 
 
 class _Stopped(BaseException):
-    """Raised inside an ingest to end it; no other code may take it for an error of a file."""
+    """Ends an ingest from its progress callback. It is no Exception, so no code takes it for an error of a file."""

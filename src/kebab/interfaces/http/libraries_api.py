@@ -1,5 +1,5 @@
-"""Libraries over HTTP: /api/v1 with our objects, /api/v2 in the shapes that existing clients of documentation servers
-read.
+"""REST endpoints for libraries: /api/v1 returns wire objects, /api/v2 the JSON that existing clients of documentation
+servers read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kebab.wire.libraries import LibraryDocsV1, LibrarySearchV1, LibrarySnippetV1, LibraryV1
 
 _MOST = 500
-"""Characters of a name, an id or a query."""
+"""The most characters in a name, an id or a query."""
 _NAME = {"type": "string", "minLength": 1, "maxLength": _MOST, "pattern": SOMETHING}
 _ID = {"type": "string", "maxLength": _MOST, "pattern": LIBRARY}
 _FAILS = (errors.NotFound, errors.StillIndexing, errors.SourceError)

@@ -1,7 +1,7 @@
-"""Markdown as a page: safe whatever is in it, with the cited lines marked block by block.
+"""Renders a Markdown document as safe HTML, with the blocks of the cited lines marked.
 
-HTML in it is shown as text and comments are not shown, images are named and not loaded, and a link leads to a page on
-the web, to an indexed document, or nowhere.
+HTML in the document is shown as text, HTML comments are left out, and an image is replaced by its description. Links
+lead to the web or to indexed documents; other links are disabled.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ _NOT_A_SLUG = re.compile(r"[^\w\- ]")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 _DEEPEST_HEADING = 6
 _DEEPEST_NESTING = 40
-"""Of lists and quotes; markdown-it leaves out what is nested more deeply."""
+"""The deepest nesting of lists and quotes. markdown-it leaves out anything nested more deeply."""
 
 
 class MarkdownPage:
-    """Parsed once; `targets` tells which documents its links might mean, `html` renders it."""
+    """A parsed Markdown document. `targets` returns the paths that its links may mean, and `html` renders it."""
 
     def __init__(self, text: str, path: str) -> None:
         self._path = path
         self._tokens = _parser().parse(text)
 
     def targets(self) -> set[str]:
-        """Paths that a link in it could mean."""
+        """All paths that links in the document may mean."""
         links = (token for block in self._tokens for token in block.children or () if token.type == "link_open")
         return {target for link in links for target in _candidates(self._path, str(link.attrs.get("href", "")))}
 
     @property
     def first_heading(self) -> str:
-        """Its text, where the page begins with one."""
+        """The text of the heading that the document begins with, or an empty text."""
         seen = [token for token in self._tokens if not _is_comment(token)]
         return seen[1].content if seen and seen[0].type == "heading_open" else ""
 
     def html(self, cited: tuple[int, int] | None, known: set[str], reader: Callable[[str], str]) -> Markup:
-        """`cited`: first and last line; `known`: the targets that are indexed; `reader`: where one of them is read."""
+        """The HTML. `cited`: first and last line; `known`: indexed paths; `reader` returns the address of a path."""
         if cited is not None:
             _mark(self._tokens, *cited)
         _name_headings(self._tokens)
@@ -61,13 +61,13 @@ class MarkdownPage:
 def _parser() -> MarkdownIt:
     # HTML is recognized only so that the renderer can show it as text.
     parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])
-    # Which of them become links is decided when they are written.
+    # All links are accepted here: the renderer disables some.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
     return parser
 
 
 class _Renderer(RendererHTML):
-    """Renders links, images and code in its own way, and headings one level down, because the page has its own."""
+    """Renders links, images, code and tables for the page. Headings go one level down: the page has an h1."""
 
     def __init__(self, address_of: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class _Renderer(RendererHTML):
         label = f' data-language="{escape(language[0])}"' if language else ""
         return f'<pre{self.renderAttrs(token)}{label} tabindex="0"><code>{escape(token.content)}</code></pre>\n'
 
-    code_block = fence  # type: ignore[assignment]  # it takes fewer arguments apart
+    code_block = fence  # type: ignore[assignment]  # the base class names more of the arguments
 
     def table_open(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
         tokens[number].attrSet("class", " ".join(["wide", *str(tokens[number].attrGet("class") or "").split()]))
@@ -116,7 +116,7 @@ class _Renderer(RendererHTML):
         return "</table></div>\n"
 
     def th_open(self, *_: Any) -> str:
-        return "<th>"  # alignment would be a style in the page, which it does not allow
+        return "<th>"  # no alignment: the Content-Security-Policy forbids inline styles
 
     def td_open(self, *_: Any) -> str:
         return "<td>"
@@ -133,7 +133,7 @@ def _is_comment(token: Token) -> bool:
 
 
 def _without_comments(html: str) -> str:
-    """A regular expression would take minutes on many unclosed comments; this takes one pass."""
+    """Removes HTML comments. A regular expression would take minutes on many unclosed comments."""
     kept, last = [], 0
     while (start := html.find("<!--", last)) >= 0 and (end := html.find("-->", start)) >= 0:
         kept.append(html[last:start])
@@ -145,11 +145,11 @@ def _lower(tag: str) -> str:
     return f"h{min(_DEEPEST_HEADING, int(tag[1]) + 1)}"
 
 
-# --- what is cited
+# --- marking the cited lines
 
 
 def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
-    """Marks the blocks inside the lines, and the innermost blocks that overlap them. The first one gets the id."""
+    """Marks the blocks inside the lines and the innermost ones that overlap them. The first gets the id CITED."""
     open_blocks: list[tuple[Token, bool]] = []
     marks: list[Token] = []
     for token in tokens:
@@ -158,7 +158,7 @@ def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
             continue
         inside = bool(open_blocks) and open_blocks[-1][1]
         if not inside and _is_cited(token, first, last):
-            # A tight list renders no paragraph, so its item is marked.
+            # The paragraphs of a tight list are not rendered, so the list item is marked.
             marks.append(open_blocks[-1][0] if token.hidden and open_blocks else token)
             inside = True
         if token.nesting > 0:
@@ -177,8 +177,8 @@ def _is_cited(token: Token, first: int, last: int) -> bool:
 
 
 def _name_headings(tokens: Sequence[Token]) -> None:
-    """As GitHub does, so that links to headings work; with a prefix, so that no heading takes the id of
-    something else.
+    """Gives headings the ids that GitHub gives them, so that links to headings work. The prefix h- keeps them apart
+    from other ids of the page.
     """
     seen: dict[str, int] = {}
     for opening, content in pairwise(tokens):
@@ -196,7 +196,7 @@ def _slug(heading: str) -> str:
 
 
 def _address(path: str, link: str, known: Iterable[str], reader: Callable[[str], str]) -> str | None:
-    """Where a link leads; None if the target is not known to be safe or to exist."""
+    """The address that a link leads to, or None if the link is unsafe or its document is not indexed."""
     try:
         parts = urlsplit(link)
     except ValueError:

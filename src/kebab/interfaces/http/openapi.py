@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the endpoints and the wire schemas."""
+"""Makes the OpenAPI document from the endpoints and the wire schemas."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _schema(answer: Answer, components: dict[str, Schema]) -> Schema:
 
 
 def _wire(name: str, components: dict[str, Schema]) -> Schema:
-    """A reference to a wire object; its own definitions become components beside it."""
+    """A reference to the schema of a wire object. Adds that schema and its definitions to `components`."""
     title = f"{name}.v1"
     if title not in components:
         schema = schemas.schema(name)

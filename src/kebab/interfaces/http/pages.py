@@ -1,5 +1,5 @@
-"""The web page: its routes, errors as pages, and the small pages. The search page and the reader have modules of their
-own. All work without the script, which only makes them quicker.
+"""The routes of the web pages, the error page, and the pages for libraries, status and login. The search page and the
+reader page are in other modules. All pages work without JavaScript.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
 
 _TOKENS = 2000
-"""Of one page. A program gets 5,000 by default; a person reads less at a time."""
+"""Tokens of snippets in one page of a library. Programs get 5,000 by default, but people read less at a time."""
 
 
 class Pages:
@@ -64,13 +64,13 @@ class Pages:
 
     @staticmethod
     def is_asked_by(request: Request) -> bool:
-        """Whether a browser wants to show the answer, rather than a program to read it."""
+        """Whether the request comes from a browser that accepts HTML, not from a program."""
         return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
     def refused(self, request: Request, error: KebabError) -> Response:
-        """An error as a page; without a session, the login page."""
+        """The error page, or for Unauthorized a redirect to the login page."""
         if isinstance(error, Unauthorized) and request.method in ("GET", "HEAD"):
-            # The list alone is for the script; after logging in, the user gets the whole page.
+            # The address of the results is only for the script, so a login leads to the search page.
             path = addresses.SEARCH if request.url.path == addresses.RESULTS else request.url.path
             wanted = path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(
@@ -80,10 +80,10 @@ class Pages:
 
 
 class LibraryPages(Page):
-    """Find a library by name, choose a version, ask it, and read what it says."""
+    """The list of libraries, and the page of one library with the snippets that answer a question."""
 
     async def libraries(self, request: Request) -> Response:
-        """All of them, or those that a name may mean."""
+        """All libraries, or those whose name is like the given one."""
         values = form_fields(request, {"name"})
         name = values.get("name", "").strip()
         found = await self.workers.run(self._named, name)
@@ -112,7 +112,7 @@ class LibraryPages(Page):
         )
 
     def _asked(self, values: dict[str, str]) -> tuple[LibraryV1, LibraryDocsV1 | None, KebabError | None]:
-        """Raises if the library does not exist. An error of the question is returned, to be shown beside the form."""
+        """The library, and the snippets or the error of the question. Raises an error if the library does not exist."""
         if "id" not in values:
             raise UsageError("Name a library.", hint="Choose one at /libraries.")
         library = library_v1(self.service.kb.libraries.find(values["id"]))
@@ -133,7 +133,7 @@ class LibraryPages(Page):
 
 @dataclass
 class StatusPage(Page):
-    """What this server serves and does; if writing is allowed, also a button that updates the sources."""
+    """The page with the sources, libraries and ingests. If writing is allowed, a button updates the sources."""
 
     jobs: IngestJobs
 
@@ -150,7 +150,7 @@ class StatusPage(Page):
         }
 
     async def ingest(self, request: Request) -> Response:
-        """Ingests all known sources. Other folders need the command line or REST."""
+        """Starts an ingest of all known sources, and returns to the status page."""
         self.service.require_write()
         sent = await form_body(request)
         self.jobs.start((), None, "embed" in sent)
@@ -159,7 +159,7 @@ class StatusPage(Page):
 
 @dataclass
 class LoginPage:
-    """Asks for the token once; a cookie that scripts cannot read then replaces it."""
+    """The page that asks for the token, and sets a session cookie if the token is right."""
 
     rules: Rules
     tokens: Tokens

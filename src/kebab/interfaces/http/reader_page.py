@@ -1,4 +1,4 @@
-"""The reader: a document as it was indexed, opened at the cited passage. It reads only the store, not the files."""
+"""The reader page: shows the indexed text of a document at the cited passage. It reads the store, never the files."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NUMBER = {"type": "integer"}
 _MARKDOWN = ("md", "mdx", "markdown")
 _LINES_AT_ONCE = 1000
 _LONGEST_LINE = 5000
-"""Characters shown of one line; longer ones are generated."""
+"""The most characters shown of one line. Longer lines are mostly generated ones."""
 _LONGEST_RENDERED = 200_000
-"""Characters of Markdown that are rendered; beyond, its source is shown, page by page."""
+"""The longest Markdown that is rendered, in characters. Of a longer document the source is shown in parts."""
 
 
 class Line(NamedTuple):
@@ -38,7 +38,7 @@ class Line(NamedTuple):
     text: str
     cited: bool
     cut: int
-    """How many characters are not shown."""
+    """The number of characters at its end that are not shown."""
 
 
 class Part(NamedTuple):
@@ -91,7 +91,7 @@ class ReaderPage(Page):
         front = opened.front_matter
         page = MarkdownPage(
             "\n" * front.count("\n") + opened.text[len(front) :], document.path
-        )  # lines keep their numbers
+        )  # empty lines for the front matter, so that lines keep their numbers
         known = self.service.paths_beside(document.doc_id, page.targets())
         lines = citation_lines(opened)
         html = page.html(lines, known, lambda path: reader_of_document(opened.place, path))
@@ -103,7 +103,7 @@ class ReaderPage(Page):
 
 
 def _citation_of(values: dict[str, str]) -> str:
-    """The citation in the address: a uri, or a document with its lines or page."""
+    """The citation in the page's parameters: the uri, or the doc_id with lines or a page."""
     if ("uri" in values) == ("doc_id" in values):
         raise UsageError(
             "Name a document.",
@@ -194,10 +194,10 @@ def _page_shown(opened: Opened, values: dict[str, str]) -> dict[str, Any]:
 
 
 def _results_before(request: Request) -> str | None:
-    """The list of results that led here, from the Referer."""
+    """The address of the list of results that the user comes from (by the Referer header), or None."""
     try:
         parts = urlsplit(request.headers.get("referer", ""))
-    except ValueError:  # an invalid header only costs the link back
+    except ValueError:  # with an invalid header there is no link back
         return None
     is_list = (
         parts.netloc == request.headers.get("host")

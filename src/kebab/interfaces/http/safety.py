@@ -1,7 +1,7 @@
-"""Checks every request first: who may ask, and how much.
+"""Checks each request before the application gets it: host, origin, token, rate, size and time.
 
-A page on the web can make a browser send requests to a server on the same machine. So the Host must be a known name of
-this server (other names may resolve to it), and an Origin, which browsers add, must be this server itself.
+A page on the web can make a browser send requests to a server on the same machine. So the Host header must be a known
+name of this server, and the Origin header, which browsers add, must be this server.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ if TYPE_CHECKING:
 SESSION_COOKIE = "kebab_session"
 LOGIN_PATH = "/login"
 _STATIC = "/static/"
-"""Like the login page it is shown without a token: it has nothing of the user's."""
+"""Files below this path need no token, like the login page: they contain nothing of the user's."""
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:@/?#\\\[\]]+)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE)
-"""As in RFC 9110, 7.2: a name or address and maybe a port, and nothing of the user before it."""
+"""A Host header as in RFC 9110, 7.2: a name or address, maybe with a port, but without user information."""
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
     "'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send forms with Origin: null
+    "Referrer-Policy": "same-origin",  # not no-referrer, because browsers then send forms with Origin: null
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _WATCH_AFTER_S = 0.05
-"""A request that takes longer is given up when its caller is gone. Most are answered before, and watching costs a task.
-"""
+"""After this time a task watches whether the caller disconnects, to end the request then. Most requests end earlier
+and save that task."""
 _LONG_REQUEST = 4096
-"""Bytes of an address and a body beyond which a request is a long one."""
+"""A request is long if its query string and body have more bytes than this."""
 _MOST_CLIENTS = 10_000
-"""Addresses that are remembered; beyond, the one that has been quiet for longest is forgotten."""
+"""The most client addresses that are remembered. Beyond that, the one with the oldest request is forgotten."""
 _WRONG_TOKENS = 10
 _WRONG_TOKENS_PER_SECOND = 1 / 6
 
 
 class Rules(NamedTuple):
-    """What the settings and the command line say."""
+    """The safety rules, from the settings and the command line."""
 
     host: str
-    """Where the server listens."""
+    """The name or address that the server listens on."""
     token: str = ""
     allowed_hosts: frozenset[str] = frozenset()
     max_body: int = 1 << 20
     requests_per_second: int = 1000
     timeout_s: float = 30.0
-    """For a request to come, and again for its answer."""
+    """Seconds until a request must have arrived, and again until its answer must be ready."""
 
     @property
     def only_here(self) -> bool:
@@ -73,7 +73,7 @@ class Rules(NamedTuple):
 
     @property
     def session(self) -> str:
-        """What a browser keeps instead of the token, which cannot be derived from it."""
+        """The value of the session cookie. It is made from the token, but the token cannot be computed from it."""
         return hmac.new(self.token.encode(), b"kebab web session", "sha256").hexdigest()
 
 
@@ -85,7 +85,7 @@ def is_loopback(host: str) -> bool:
 
 
 class _Buckets:
-    """One per client, each with room for `most`, filled with time. Taking from an empty one is no error."""
+    """Limits requests per client: each client may make `most` at once, and `per_second` more each second."""
 
     def __init__(self, most: float, per_second: float) -> None:
         self._most = most
@@ -99,7 +99,7 @@ class _Buckets:
 
     def take(self, client: str) -> None:
         left = self.left(client)
-        self._buckets.pop(client, None)  # dicts keep order: the latest comes last
+        self._buckets.pop(client, None)  # then the client is stored last: the first one is the oldest
         self._buckets[client] = (max(0.0, left - 1), time.monotonic())
         if len(self._buckets) > _MOST_CLIENTS:
             del self._buckets[next(iter(self._buckets))]
@@ -109,10 +109,10 @@ class _Buckets:
 
 
 class Tokens:
-    """Whether a client shows the right token. After ten wrong ones an address is heard once in six seconds.
+    """Checks tokens. After ten wrong tokens, an address may try once in six seconds.
 
-    On this machine the right token is always accepted, so that nobody can lock out its owner; a token of 16 characters
-    cannot be guessed at the rate that serve.requests_per_second allows. Sessions cannot be guessed and are not counted.
+    From this machine the right token is always accepted, so that nobody can lock out the owner: 16 characters cannot be
+    guessed even at serve.requests_per_second. Wrong session cookies are not counted, because they cannot be guessed.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -136,7 +136,7 @@ class Tokens:
 
 
 class Safety:
-    """Middleware. `refuse` makes the response to a request that may not pass."""
+    """Middleware that checks requests and adds the safe headers. `refuse` makes the response to a refused request."""
 
     def __init__(
         self, app: ASGIApp, rules: Rules, tokens: Tokens, refuse: Callable[[Request, KebabError], Response]
@@ -152,7 +152,7 @@ class Safety:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # there are no websockets here
+            return  # the server has no websockets
 
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -170,7 +170,7 @@ class Safety:
             response = self._refuse(Request(scope), error)
             if "transfer-encoding" in headers:
                 response.headers["Connection"] = (
-                    "close"  # where its body ends may be in dispute: nothing after it is read
+                    "close"  # the end of the body may be unclear, so nothing after it is read
                 )
             await response(scope, receive, send_safely)
             return
@@ -215,14 +215,14 @@ class Safety:
         name = parts["name"].lower()
         if name in _LOOPBACK_NAMES or name in self._rules.allowed_hosts or name == self._rules.host.lower():
             return True
-        # An address cannot be made to lead elsewhere, as a name can.
+        # An IP address is safe: unlike a name, it cannot be made to resolve to this server.
         return not self._rules.only_here and _address(name) is not None
 
     def _is_known(self, scope: Scope, headers: Headers) -> bool:
         path = scope["path"]
         if path == LOGIN_PATH or path.startswith(_STATIC):
             return True
-        # Read as browsers do: another cookie of this machine, well-formed or not, does not hide ours.
+        # cookie_parser, because a malformed cookie of another server on this machine must not hide the session cookie.
         if is_same(cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE, ""), self._rules.session):
             return True
         scheme, _, shown = headers.get("authorization", "").partition(" ")
@@ -230,17 +230,17 @@ class Safety:
 
 
 def is_same(shown: str, secret: str) -> bool:
-    """Compares in constant time."""
+    """Whether both are the same, compared in constant time."""
     return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), secret.encode())
 
 
 class _Body:
-    """A request's body, limited in size and time; afterwards it notices when the caller disconnects."""
+    """Receives the body of a request within limits of size and time, then waits for the caller to disconnect."""
 
     def __init__(self, receive: Receive, rules: Rules, headers: Headers) -> None:
         declared = headers.get("content-length", "")
         self.most = int(declared) if declared.isdecimal() else 0
-        """The size it may turn out to have."""
+        """The largest size that the body can have, in bytes."""
         if "transfer-encoding" in headers:
             self.most = rules.max_body
         self._receive = receive

@@ -1,4 +1,4 @@
-"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that searches
+"""The search page: a form and the hits. The list of hits also has an address of its own, for the script that searches
 while the user types.
 """
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from kebab.wire.search import SearchHitV1, SearchResponseV1
 
 _FILTERS = {"type": "type", "tag": "tag", "lang": "language", "source": "source", "after": "after", "before": "before"}
-"""The filters in the form, and their labels."""
+"""The labels of the filters in the form, by search option."""
 _PLACE_IN_LIST = ("cursor", "offset", "type_ahead")
-"""Parameters of one list of hits, not of the question."""
+"""Parameters that belong to one list of hits; links that change the search drop them."""
 
 
 class Asked(NamedTuple):
-    """What the address of the page says."""
+    """The search that the address of the page describes."""
 
     parameters: dict[str, list[str]]
-    """As written; `q` is the query."""
+    """The query parameters as written; `q` is the query."""
 
     @property
     def query(self) -> str:
@@ -43,24 +43,24 @@ class Asked(NamedTuple):
         return self.parameters.get(name, [""])[0]
 
     def options(self) -> dict[str, Any]:
-        """As options of a search; anything that other surfaces take is taken here too."""
+        """The search options. Every search option is allowed, also those without a field in the form."""
         renamed = {name: values for name, values in self.parameters.items() if name != "q"}
         options = read_texts(renamed)
         options.pop("query", None)
         return {**options, "query": self.query}
 
     def address(self, **changes: Any) -> str:
-        """This page with changed parameters, from the first hit on."""
+        """The address of this search with changed parameters, from the first hit on."""
         kept = {name: values for name, values in self.parameters.items() if name not in _PLACE_IN_LIST}
         return with_parameters(addresses.SEARCH, kept, **changes)
 
     def beside_the_form(self) -> list[tuple[str, str]]:
-        """Parameters without a field in the form, which are kept when the form is sent."""
+        """Names and values of the parameters without a form field. Hidden fields keep them when the form is sent."""
         fields = {"q", "mode", "sort", "explain", *_FILTERS, *_PLACE_IN_LIST}
         return [(name, value) for name, values in self.parameters.items() if name not in fields for value in values]
 
     def filters(self) -> dict[str, str]:
-        """The filters that are set, by their names in the address."""
+        """The values of the filters that are set, by search option."""
         return {
             name: ", ".join(value for value in self.parameters.get(name, []) if value.strip())
             for name in _FILTERS
@@ -69,7 +69,7 @@ class Asked(NamedTuple):
 
 
 class ThereIs(NamedTuple):
-    """What could be found."""
+    """The numbers of documents, sources and libraries that can be searched."""
 
     documents: int
     sources: int
@@ -91,7 +91,7 @@ class SearchPage(Page):
         )
 
     async def results(self, request: Request) -> Response:
-        """Only the list."""
+        """Returns only the list of hits, for the script."""
         asked = Asked(filled_in(request))
         answer, error = await self.workers.run(self._answered, asked)
         return self.templates.page(
@@ -108,7 +108,7 @@ class SearchPage(Page):
         )
 
     def _answered(self, asked: Asked) -> tuple[SearchResponseV1 | None, KebabError | None]:
-        """The answer or the error; the form is shown in either case."""
+        """The hits or the error; both are None without a query."""
         try:
             if not asked.query.strip():
                 SearchRequest.from_options(asked.options())
@@ -131,7 +131,7 @@ def _list_values(asked: Asked, answer: SearchResponseV1 | None, error: KebabErro
 
 
 def reader_of_hit(hit: SearchHitV1) -> str:
-    """A page is larger than a passage, so the passage is named too."""
+    """The reader page's address for a hit. In a paged document it names the chunk too: a page may have several."""
     address = addresses.reader_of(hit.source, hit.citation.uri)
     if hit.citation.kind != "page":
         return address

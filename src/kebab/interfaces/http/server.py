@@ -1,4 +1,4 @@
-"""Runs the application on a port until a signal stops it; requests under way are finished first."""
+"""Runs the application on a port until a signal stops it. Open requests may finish first."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LAST_SECONDS = 10
-"""How long open connections may take to end after the signal to stop."""
+"""Seconds that open connections may take to end after the signal to stop."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The bound socket. It is bound first, so that a taken port is reported immediately."""
+    """Returns a bound socket. It is bound before the server starts, so that a taken port is reported immediately."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only if the protocol is given; without it every answer is 40 ms late.
+    # The protocol is named because asyncio sets TCP_NODELAY only then; otherwise each answer is 40 ms late.
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -50,7 +50,7 @@ def address(listening: socket.socket) -> str:
 
 
 def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], timeout_s: float) -> None:
-    """Serves until SIGINT or SIGTERM. Calls `ready` once requests are answered; a request must arrive in time."""
+    """Serves until SIGINT or SIGTERM. Calls `ready` after the start. `timeout_s`: seconds to wait for each request."""
     config = uvicorn.Config(
         _ending_quietly(app),
         http=type("Connection", (_Connection,), {"timeout_s": timeout_s}),
@@ -64,7 +64,7 @@ def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], tim
 
 
 def _ending_quietly(app: Starlette) -> ASGIApp:
-    """The application, silent about requests that are cancelled when the last seconds are over."""
+    """The application without error reports for the requests that are cancelled when the server stops."""
 
     async def quietly(scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(asyncio.CancelledError):
@@ -90,7 +90,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn does, but stopping on a signal is a success: it is not raised again at the end."""
+        """Handles signals as uvicorn does, but does not raise them again at the end: stopping is a success."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -100,12 +100,12 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """As uvicorn's, but closed if no request arrives in time, so that idle connections do not block others."""
+    """A connection that closes if no request comes in time, so that idle connections do not block others."""
 
     timeout_s: float
     _closing: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in what it extends
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         super().connection_made(transport)
         self._wait_for_request()
 
@@ -117,7 +117,7 @@ class _Connection(H11Protocol):
             self._wait_no_longer()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers requests that are not valid HTTP and so do not reach the application."""
+        """Answers a request that is not valid HTTP. The application never sees it."""
         error = UsageError(msg, hint="Send it with an HTTP client, or through a proxy that forwards valid requests.")
         body = to_json(error_v1(error)).encode()
         framing = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}

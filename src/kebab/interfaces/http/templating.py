@@ -1,4 +1,4 @@
-"""What all pages share: templates, the style and script they use, and how a snippet is shown."""
+"""The parts that all pages share: templates, static files and marked snippets."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ WORDS = 16
 _CUT = "…"
 _WORD = re.compile(r"\S+")
 _LEAD = 3
-"""Words shown before the first match, as its context."""
+"""The number of words shown before the first match."""
 
 Ranges = Sequence[tuple[int, int]]
 
 
 class Templates:
-    """Escapes every value, except markup that this package made."""
+    """Renders the page templates. Every value is escaped, except Markup."""
 
     def __init__(self, static: StaticFiles, *, has_login: bool) -> None:
         self._environment = Environment(
@@ -62,7 +62,7 @@ class Templates:
 
 @dataclass
 class Page:
-    """What a page is made with."""
+    """The objects that every page needs."""
 
     service: Service
     workers: Workers
@@ -70,7 +70,7 @@ class Page:
 
 
 def _score(score: float) -> str:
-    """bm25 is tiny but not zero for a word that is in half of all passages."""
+    """A score with two decimals, or <0.01. bm25 is tiny for a word that is in half of all passages."""
     return f"{score:.2f}" if score >= 0.005 else "<0.01"
 
 
@@ -91,7 +91,7 @@ def _counted(count: int, noun: str) -> str:
 class StaticFiles:
     """The style and script of the pages. Their names contain a digest, so browsers may cache them forever.
 
-    They are read at the start; a request never reaches the file system.
+    They are read once at the start; a request never reads a file.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class StaticFiles:
 
 
 def marked_snippet(snippet: str, highlights: Sequence[HighlightV1], words: int = WORDS) -> Markup:
-    """Some words around what matched, that in `<b>`; escaped, on one line."""
+    """A snippet shortened to some words around the matches, as escaped HTML on one line with the matches in <b>."""
     text, marks = shortened(snippet, [(one.start, one.end) for one in highlights], words)
     parts, last = [], 0
     for start, end in marks:
@@ -130,7 +130,7 @@ def marked_snippet(snippet: str, highlights: Sequence[HighlightV1], words: int =
 
 
 def shortened(snippet: str, highlights: Ranges, words: int) -> tuple[str, list[tuple[int, int]]]:
-    """The part of a snippet that has most matches. Scripts without spaces are only cut to the snippet's length."""
+    """The `words` words of a snippet with the most matches, and the matches in them. Text without spaces is not cut."""
     begin, stop = snippet.startswith(_CUT), len(snippet) - snippet.endswith(_CUT)
     places = [match.span() for match in _WORD.finditer(snippet, begin, stop)]
     if not places:
@@ -146,7 +146,7 @@ def shortened(snippet: str, highlights: Ranges, words: int) -> tuple[str, list[t
 
 
 def _densest(places: Ranges, highlights: Ranges, words: int) -> int:
-    """The number of the first word to show."""
+    """The number of the first word to show, chosen to show as many matches as possible."""
     hits = [number for number, (start, end) in enumerate(places) if any(a < end and b > start for a, b in highlights)]
     if not hits:
         return 0

@@ -1,1 +1,1 @@
-"""Tools for agents, over stdio or HTTP; see `server.py`."""
+"""The MCP server: tools for agents, over stdio or HTTP; see `server.py`."""

@@ -1,4 +1,4 @@
-"""MCP over HTTP (streamable), to be mounted in another application, which checks who may call."""
+"""MCP over streamable HTTP. Another application mounts this one and checks who may call it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALLOWED = ("POST", "DELETE")
 
 
 class McpOverHttp:
-    """An ASGI application for one address."""
+    """An ASGI application that serves MCP at one address."""
 
     def __init__(self, service: Service, *, timeout_s: float, max_body: int) -> None:
         self._sessions = StreamableHTTPSessionManager(
@@ -34,11 +34,11 @@ class McpOverHttp:
             max_request_body_size=max_body,
         )
         self.running = self._sessions.run
-        """The context to serve it in."""
+        """Makes the context manager that must be open while the application serves."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in _ALLOWED:
-            # GET would open a stream for messages that the server sends by itself, and this one sends none.
+            # No GET: it opens a stream for messages that the server starts, and this server starts none.
             error = NoSuchMethod(
                 f"{scope['path']} does not take {scope['method']}.",
                 hint="It speaks MCP (streamable HTTP): send it with POST.",

@@ -1,4 +1,4 @@
-"""The MCP server for any transport: tools and resources over one service, and errors as answers."""
+"""The MCP server for any transport: its tools, its resources and its error answers."""
 
 from __future__ import annotations
 
@@ -77,17 +77,17 @@ def make_server(service: Service, workers: Workers) -> Server[Any]:
                 raise UsageError(f"There is no tool {params.name!r}.", hint=f"Tools: {', '.join(tools)}.")
             call = Call(service, tool.read(params.arguments or {}))
             if tool.writes:
-                # Not abandoned when the caller disconnects: it ends by itself where nothing is half written.
+                # Not abandoned if the caller disconnects: the tool itself ends then, with no file half written.
                 return _answered(await workers.run_to_end(tool.run, call._replace(progress=_Reporting(context))))
             return _answered(await (patient if tool.waits else workers).run(tool.run, call))
         except KebabError as error:
             return _failed(error)
-        except Exception as error:  # noqa: BLE001 - the boundary: a defect is reported, and the session continues
+        except Exception as error:  # noqa: BLE001 - a defect is reported to the caller, and the session continues
             traceback.print_exception(error, file=sys.stderr)
             return _failed(Internal.of(error))
 
     def answering(call: Callable[[Service, Any], _Result]) -> Callable[[Context, Any], Awaitable[_Result]]:
-        """A handler for requests about resources, whose errors are those of the protocol with ours inside."""
+        """A handler for requests about resources. It raises errors as MCPError with the error.v1 object as data."""
 
         async def handle(_context: Context, params: Any) -> _Result:
             try:
@@ -144,7 +144,7 @@ def _failed(error: KebabError) -> types.CallToolResult:
     return types.CallToolResult(content=[text], structured_content=plain(told), is_error=True)
 
 
-# --- resources: kebab://SOURCE/PATH is a whole document, and with #L3-L9 or #page=2 behind it a part
+# --- resources: kebab://SOURCE/PATH is a whole document, kebab://SOURCE/PATH#L3-L9 or #page=2 a part of it
 
 
 def _listed(service: Service, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -187,7 +187,7 @@ def _read(service: Service, params: types.ReadResourceRequestParams) -> types.Re
     contents = types.TextResourceContents(uri=uri, mime_type=_mime_type(fetched.doc_path), text=fetched.text)
     if not fetched.suspicious:
         return types.ReadResourceResult(contents=[contents])
-    # The text stays verbatim: programs get a flag beside it, and models a remark in a part of its own.
+    # The text must stay verbatim, so programs get the warning as a flag and models get it as a separate part.
     contents.meta = {"suspicious": True}
     note = types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"note: {SUSPICIOUS}")
     return types.ReadResourceResult(contents=[note, contents])
@@ -197,7 +197,7 @@ def _read(service: Service, params: types.ReadResourceRequestParams) -> types.Re
 
 
 class _Reporting:
-    """Reports the progress of an ingest, and ends it between two files or batches if the caller disconnects."""
+    """Reports the progress of an ingest to the caller. If the caller disconnects, the next report ends the ingest."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -216,7 +216,7 @@ class _Reporting:
         if not begins and now - self._told_at < _REPORT_SECONDS:
             return
         self._told_at = now
-        # Progress may only grow, so that vectors are counted after the files.
+        # MCP progress may only grow, so each phase counts on from the phase before.
         message = f"{event} {details.get('path') or ''}".strip()
         from_thread.run(
             self._context.session.report_progress,

@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout, until stdin ends or a signal arrives."""
+"""Serves MCP over stdin and stdout, until stdin ends or a signal arrives."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ async def _stop_when_told(scope: anyio.CancelScope) -> None:
 
 
 class _Lines:
-    """The lines of stdin, read by a daemon thread, because a blocking read would keep a stopped server alive.
+    """Yields the lines of stdin. A daemon thread reads them, because a blocking read would keep a stopped server alive.
 
-    Anything else that reads stdin, in this process or a child, finds it empty.
+    For all other code of this process and its children, stdin is then empty.
     """
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class _Lines:
 def _piece(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, _PIECE)
-    except OSError:  # a terminal that is gone
+    except OSError:  # the terminal was closed
         return b""
 
 
 def _whole(line: bytes) -> str:
-    """The line, with half characters replaced; written as an escape, one would make the whole message unreadable."""
+    """The line with lone surrogates replaced, also those in JSON escapes: they would make the message unreadable."""
     text = line.decode("utf-8", "replace")
     if "\\ud" not in text.lower():
         return text

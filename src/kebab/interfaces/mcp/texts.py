@@ -1,4 +1,4 @@
-"""Answers as text for models: citations, quoted passages, and how to get more. No text tells the reader what to do."""
+"""Writes tool answers as text for models: citations, quoted passages, cursors. None of it is an instruction."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _remark(suspicious: bool) -> list[str]:
 
 
 def quoted(text: str) -> list[str]:
-    """Each line behind a >, so that no quoted line looks like part of the answer."""
+    """The lines of a text, each after a >, so that no quoted line looks like a line of the tool answer."""
     return [f"> {line}".rstrip() for line in text.strip("\n").splitlines()]
 
 
 def answer_text(answer: AnswerV1) -> str:
-    """The answer quoted, where each of its markers leads, and what does not stand there; or why there is none, and what
-    was nearest.
+    """The quoted answer, the citation of each marker, and the claims that are not supported. For a refusal: its reason
+    and the nearest passages.
     """
     if answer.answer is None:
         hits = answer.candidates[:_NEAREST]
@@ -81,7 +81,7 @@ def _cited(cited: AnswerCitationV1) -> list[str]:
 
 
 def fetch_texts(fetched: FetchResultV1) -> tuple[str, ...]:
-    """Its place, the text verbatim in a part of its own, and the offset of the rest."""
+    """Parts of an answer: the citation and title, the verbatim text, and the offset of the rest if there is more."""
     place = fetched.citation.text if fetched.citation else fetched.doc_path
     head = _BETWEEN.join((one_line(place), one_line(fetched.title), f"source {one_line(fetched.source)}"))
     more = (f"There is more of it: offset {fetched.next_offset}",) if fetched.next_offset is not None else ()

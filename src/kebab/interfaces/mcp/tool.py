@@ -1,4 +1,4 @@
-"""What a tool is: its name and arguments as agents see them, and what it does."""
+"""The description of an MCP tool, and the checks of its arguments."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from kebab.interfaces.service import Service
 
 ROOM = 20_000
-"""Tokens of a structured answer without a budget: agents refuse more than 25,000. Its text always takes less."""
+"""The most tokens of a structured answer if the caller gives no budget. Agents refuse more than 25,000."""
 _NOTHING: Mapping[str, Any] = {}
 _LARGEST = 2**63
-"""Larger numbers are never valid, and very long ones cannot even be quoted in an error."""
+"""Numbers of this size or more are refused first, because an error message cannot quote very long ones."""
 _DEEPEST = 20
 
 
 class Answer(NamedTuple):
-    """A wire object, and the same as texts. Each is a separate part, so that quotations and remarks stay apart."""
+    """A wire object, and the same answer as texts. Texts are separate to keep quotations and remarks apart."""
 
     wire_object: Any
     texts: tuple[str, ...]
 
 
 class Call(NamedTuple):
-    """What a tool works with."""
+    """The input of a tool's `run`."""
 
     service: Service
     values: dict[str, Any]
-    """The arguments, named as in the schema and checked."""
+    """The checked arguments, by their names in the schema."""
     progress: Progress | None = None
 
 
@@ -49,14 +49,14 @@ class Tool(NamedTuple):
     answers: str
     """The name of the wire object in a structured answer."""
     arguments: Mapping[str, Schema] = _NOTHING
-    """Its own, checked here."""
+    """Schemas of the arguments that `read` checks."""
     options: Mapping[str, Schema] = _NOTHING
-    """Search options, which SearchRequest checks."""
+    """Schemas of the search options, which SearchRequest checks."""
     required: tuple[str, ...] = ()
     aliases: Mapping[str, str] = _NOTHING
     writes: bool = False
     waits: bool = False
-    """Whether it may wait for a model elsewhere."""
+    """Whether it may wait for a remote model, and so gets more time."""
 
     @property
     def schemas(self) -> dict[str, Schema]:
@@ -64,7 +64,7 @@ class Tool(NamedTuple):
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """Aliases are taken too, so other names are not forbidden here."""
+        """The JSON Schema of the arguments. It does not forbid other names, because aliases are allowed."""
         properties = {name: dict(schema) for name, schema in self.schemas.items()}
         return {"type": "object", "properties": properties, "required": list(self.required)}
 
@@ -73,7 +73,7 @@ class Tool(NamedTuple):
         return _answer_or_error(self.answers)
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as `run` takes them: by their own names and checked; null means not given."""
+        """Returns the arguments for `run`: checked, and without aliases and nulls."""
         schemas, values = self.schemas, dict[str, Any]()
         for written, value in given.items():
             name = self.aliases.get(written, written)
@@ -84,24 +84,24 @@ class Tool(NamedTuple):
             if name in values:
                 raise UsageError(f"{name} is given twice, once as {written}.", hint="Give it once.")
             value = _storable(value)
-            # Models put numbers and switches in quotes now and then.
+            # Models sometimes send numbers and booleans as texts.
             values[name] = from_text(value, KINDS[schemas[name]["type"]]) if isinstance(value, str) else value
         require(self.required, values)
         for name, schema in self.arguments.items():
             if name in values:
-                value = values[name]  # one text where several are taken is a list of one
+                value = values[name]  # one text instead of a list becomes a list of one
                 is_one = schema["type"] == "array" and isinstance(value, str)
                 values[name] = checked_argument(name, [value] if is_one else value, schema)
         return values
 
     def _unknown(self, written: str) -> UsageError:
-        if "mode" in self.options:  # it searches
+        if "mode" in self.options:  # a tool that searches
             return unknown_option(written, *self.arguments, *self.aliases)
         return unknown(written, self.schemas, self.aliases)
 
 
 def _storable(value: Any, depth: int = 0) -> Any:
-    """The value with half characters replaced, which cannot be sent back; raises for values that cannot be quoted."""
+    """The value with lone surrogates replaced. Too deep nesting and too large numbers raise UsageError."""
     if depth > _DEEPEST:
         raise UsageError("An argument is nested too deeply.", hint="Send texts, numbers, and lists of texts.")
     if isinstance(value, str):
@@ -117,7 +117,7 @@ def _storable(value: Any, depth: int = 0) -> Any:
 
 @cache
 def _answer_or_error(name: str) -> dict[str, Any]:
-    """Clients check structured content against this also when it is an error."""
+    """The JSON Schema of an answer or an error, because clients check both against the output schema."""
     from kebab.wire.schemas import DIALECT, schema
 
     answer, error = schema(name), schema("error")
@@ -134,7 +134,7 @@ def _answer_or_error(name: str) -> dict[str, Any]:
 
 
 def how_many_fit(items: list[Any], room: int = ROOM) -> int:
-    """Of these objects, from the first on; at least one, because an answer too long is better than none."""
+    """How many of these objects, from the first on, fit into `room` tokens. The first one always counts as fitting."""
     used = 0
     for number, item in enumerate(items):
         used += estimate_tokens(to_json(item), code=True)

@@ -1,4 +1,4 @@
-"""The tools. To add one: a function that makes an Answer of a Call, and an entry in `tools_for`."""
+"""The MCP tools. To add one, write a function from Call to Answer, and list it in `tools_for`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _whole(least: int, most: int, default: int, description: str) -> dict[str, A
 _FETCH_TOKENS = 8000
 _LIST_LIMIT = 50
 _MOST_FAILED = 50
-"""Files an ingest could not read, in its answer; the count is of all."""
+"""The most failed files, and the most warnings, that the answer to an ingest names."""
 _MOST_COPIES = 20
-"""Copies of a hit that are named; a text in every file of a folder would make too long an answer."""
+"""The most duplicates that a hit names: a text that is in every file of a folder would make the answer too long."""
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 10_000}
 _SEARCH_ALIASES = {**ALIASES, "q": "query", "question": "query", "limit": "k", "top_k": "k", "n_results": "k"}
 
@@ -52,7 +52,7 @@ _BUDGET: dict[str, Any] = {
 
 
 def tools_for(service: Service) -> list[Tool]:
-    """What this server offers; what writes, only where writing is allowed."""
+    """The tools of this server. Tools that write are left out if writing is not allowed."""
     options = search_options.schemas()
     filters = {name: options[name] for name in search_options.FILTERS}
     tools = [
@@ -194,7 +194,7 @@ def _ingest(call: Call) -> Answer:
     return Answer(report, (texts.ingest_text(report, more),))
 
 
-# --- libraries: the names, arguments and text formats that agents already know
+# --- libraries: names, arguments and texts are those of existing documentation servers, which agents know
 
 
 def _resolve(call: Call) -> Answer:
@@ -210,13 +210,13 @@ def _resolve(call: Call) -> Answer:
 
 def _docs(call: Call) -> Answer:
     values = call.values
-    # The older tool may be called without a topic; the name of the library is then the query.
+    # get-library-docs may be called without a topic: the name of the library is then the query.
     query = values.get("query") or split_library(values["libraryId"])[0].rpartition("/")[2]
     page = values.get("page", 1)
     docs = call.service.library_docs(
         values["libraryId"], query, tokens=values.get("tokens"), type=values.get("type"), page=page
     )
-    # Notices and the reason for a version are in the object; the text has only warnings and where to continue.
+    # Notices and the reason for the version are only in the wire object, not in the text.
     remarks = [SUSPICIOUS] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
     remarks += [f"There is more: page {page + 1}"] if docs.truncated else []
     if not docs.snippets:

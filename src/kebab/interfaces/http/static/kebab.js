@@ -1,11 +1,11 @@
-// What the script adds to pages that are whole without it: answers while one types, keys, copying, live progress.
+// Adds to the pages: search while the user types, keys, copying, live progress. All pages work without it.
 "use strict";
 
 const form = document.getElementById("search");
 const box = document.getElementById("q");
 const results = document.getElementById("results");
 
-// --- answers while one types: the server renders, the script puts it in place
+// --- search while the user types: the server renders the hits, the script shows them
 
 if (form && results) {
   const PAUSE = 120;
@@ -25,7 +25,7 @@ if (form && results) {
     const parameters = asked();
     const address = parameters.toString();
     if (address === shown) return;
-    if (running) running.abort(); // an answer to what was typed before is of no use any more
+    if (running) running.abort(); // the answer to the older text is no longer needed
     const mine = (running = new AbortController());
     results.classList.add("waiting");
     if (parameters.has("q")) parameters.set("type_ahead", "true"); // the last word may be half typed
@@ -34,8 +34,8 @@ if (form && results) {
       if (response.redirected) { location.assign(response.url); return; }
       const html = await response.text();
       if (running !== mine) return;
-      const parsed = new DOMParser().parseFromString(html, "text/html"); // what comes this way runs no script
-      results.replaceChildren(...(parsed.querySelector("main") || parsed.body).childNodes); // an error may come as a whole page
+      const parsed = new DOMParser().parseFromString(html, "text/html"); // DOMParser runs no scripts
+      results.replaceChildren(...(parsed.querySelector("main") || parsed.body).childNodes); // an error may be a whole page
       shown = address;
       history.replaceState(null, "", address ? `/?${address}` : "/");
       document.title = parameters.has("q") ? `${parameters.get("q")} · ${name}` : name;
