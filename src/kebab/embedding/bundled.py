@@ -19,8 +19,8 @@ from kebab.analysis.language import is_mostly_latin, language_of
 from kebab.core.ports import Embedder, EmbeddingModels, SpaceQuery
 from kebab.embedding.onnx_embedder import MULTILINGUAL_NAME, granite, multilingual
 
-# In five judged sets 1 of 100 right passages has a lower cosine; of questions to a corpus about something else, half of
-# the closest passages have (benchmarks/README.md).
+# In five judged sets 1 of 100 right passages has a cosine below the floor. If the corpus is about something else, half
+# of the closest passages are below it (benchmarks/README.md).
 _LATIN_FLOOR = 0.57
 _ALL_SCRIPTS_FLOOR = 0.1
 _OTHER_LANGUAGE_FLOOR = 0.33
@@ -32,7 +32,7 @@ class BundledModels:
     def __init__(
         self, cache: Path, *, latin: Embedder | None = None, cross_language: str = "auto", threads: int = 0
     ) -> None:
-        """`latin` replaces granite."""
+        """`latin`: a model for text in Latin script that replaces granite."""
         self._latin: Embedder = latin or granite(cache, threads)
         self._latin_floor = _LATIN_FLOOR if latin is None else -1.0
         self._all_scripts: Embedder = multilingual(cache, threads)
@@ -51,7 +51,7 @@ class BundledModels:
         return self._all_scripts if wanted else None
 
     def for_query(self, text: str) -> list[SpaceQuery]:
-        if not is_latin(text) or has_cjk(text):  # one Korean word among English names makes a Korean question
+        if not is_latin(text) or has_cjk(text):  # with one Korean word among English names it is a Korean question
             own = SpaceQuery(self._all_scripts, primary_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
             foreign = SpaceQuery(
                 self._all_scripts, secondary_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR

@@ -22,12 +22,12 @@ _SHORTEST_PART = 500
 """A text of fewer characters is not too long for any model: if it is refused, it is for another reason."""
 _LONGEST_WAIT_S = 30.0
 _STAYS_DOWN_S = 30.0
-"""How long an endpoint that did not answer is not asked again: of a thousand questions only the first waits for it."""
+"""Seconds for which an endpoint that failed is not asked again, so that only the first of many queries waits."""
 _PROBE = "dimension"
 
 
 class Protocol(NamedTuple):
-    """How a kind of endpoint is asked, and where its answer has the vectors."""
+    """How to ask one kind of endpoint, and how to read the vectors from its answer."""
 
     name: str
     address: str
@@ -37,7 +37,7 @@ class Protocol(NamedTuple):
 
 
 def _openai_vectors(answer: Any) -> list[Any]:
-    """By their index; servers that leave it out keep the order of the texts."""
+    """The vectors in the order of the texts: by their index, or as they come if the server leaves the index out."""
     numbered = {item.get("index", place): item["embedding"] for place, item in enumerate(answer["data"])}
     if len(numbered) != len(answer["data"]):
         raise ValueError("two vectors for one text")
@@ -51,7 +51,7 @@ OPENAI = Protocol(
     body=lambda model, texts: {"model": model, "input": texts, "encoding_format": "float"},
     vectors=_openai_vectors,
 )
-# Ollama would cut a long text silently; told not to, it says so.
+# With `truncate: False` Ollama refuses a text that is too long; otherwise it cuts the text silently.
 OLLAMA = Protocol(
     name="ollama",
     address="http://127.0.0.1:11434",
@@ -62,7 +62,7 @@ OLLAMA = Protocol(
 
 
 class EndpointEmbedder:
-    """`dimension` is learnt from the first answer."""
+    """Embeds texts at an endpoint. `dimension` comes from the first answer."""
 
     def __init__(
         self,
@@ -108,8 +108,8 @@ class EndpointEmbedder:
         return self._taken([self._prefixes[kind] + (whole_characters(text) if text.strip() else " ") for text in texts])
 
     def _taken(self, texts: list[str], *, patient: bool = True) -> Vectors:
-        """Many texts are sent in batches. What is refused is sent in smaller parts: a batch by halves, and a text that
-        is too long as two texts, whose mean is its vector. `patient`: whether a failure may be a passing one.
+        """The vectors of texts, sent in batches. A refused batch is sent again in halves; a refused long text as two
+        texts, whose mean is its vector. `patient`: a failure of the server is retried before it counts as a refusal.
         """
         import numpy as np
 
@@ -184,7 +184,7 @@ class EndpointEmbedder:
         raise AssertionError("unreachable")
 
     def _takes_harmless_text(self) -> bool:
-        """Some servers fail at a text that is too long as if they were broken. Those that are fail at every text."""
+        """Whether the server still embeds a short text. If so, it failed because the other text was too long for it."""
         try:
             self._endpoint.asked(self._protocol.body(self.name, [_PROBE]))
         except (Passing, ModelUnreachable):

@@ -1,5 +1,5 @@
-"""Models for queries that are known before: the first of them has many embedded at once, which takes half the time,
-and behind an endpoint a hundredth of the requests. A vector does not depend on what else is in its batch.
+"""Embeds queries that are known in advance in batches, which takes half the time, and with an endpoint a hundredth of
+the requests. A vector does not depend on the other texts in its batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AT_ONCE = 1024
 
 
 def models_expecting(models: EmbeddingModels | None, queries: Sequence[str]) -> EmbeddingModels | None:
-    """The same models if no query is expected."""
+    """The models with batches for the expected queries, or the same models if no query is expected."""
     return cast("EmbeddingModels", ExpectedQueries(models, queries)) if models is not None and queries else models
 
 
@@ -28,7 +28,7 @@ class ExpectedQueries:
         self._models = models
         by_name: dict[str, list[str]] = {}
         for query in dict.fromkeys(queries):
-            for space in models.for_query(query)[:1]:  # others are entered only where this one has nothing
+            for space in models.for_query(query)[:1]:  # only the first space is always searched
                 by_name.setdefault(space.embedder.name, []).append(query)
         self._ahead = {
             embedder.name: _EmbedderAhead(embedder, by_name.get(embedder.name, [])) for embedder in models.embedders

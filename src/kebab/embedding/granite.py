@@ -5,11 +5,11 @@ The package is read as data and never imported. Its pack is one file: 16 bytes, 
 tensors in the order of the header; int8 tensors are followed by one float32 scale for each group of 64 values.
 
 Weights are int8 with a scale per output channel, activations int8 with a scale per token. A scale per tensor would be a
-third faster, but then a text's vector depends on what else is in its batch (cosine .983 between the two), and nothing
-could be cached.
+third faster, but then a text's vector would depend on the other texts in its batch (cosine .983 between two such
+vectors), and vectors could not be cached.
 
-Every processor calculates the same integers. Those without VNNI instructions (`vpmaddubsw`) add up two products of an
-activation and a weight in 16 bits and saturate; the two weights of a pair are small enough that this never happens.
+Every processor calculates the same integers. Processors without VNNI instructions (`vpmaddubsw`) add up two products of
+an activation and a weight in 16 bits and saturate; the two weights of a pair are small enough that this never happens.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _PAIR_LIMIT = 127
 class Pack(NamedTuple):
     architecture: dict[str, Any]
     tokenizer: bytes
-    """A tokenizer.json."""
+    """The content of a tokenizer.json."""
     tensors: dict[str, Array]
-    """All float32."""
+    """Tensors by name, all float32."""
 
 
 def read_pack(data: bytes) -> Pack:
@@ -70,7 +70,7 @@ def int8_weights(weight: Array) -> tuple[Array, Array]:
     """The int8 values of a matrix, a row for each output channel, and the scale of each row.
 
     Scales follow from the sums of neighbouring pairs, which are added up in 16 bits. Halving the range of every weight
-    (onnxruntime's reduce_range) would be safe too, but would double the steps; this makes them a fifth larger.
+    (onnxruntime's reduce_range) would be safe too, but would double the steps; these scales make them a fifth larger.
     """
     pairs = weight.reshape(len(weight), -1, 2)
     largest_pair = np.maximum(pairs.clip(min=0).sum(axis=2), (-pairs).clip(min=0).sum(axis=2)).max(axis=1)
@@ -84,7 +84,7 @@ class _Quantised(NamedTuple):
 
 
 class GraniteGraph:
-    """An ONNX model from token ids to unit vectors. `exact`: float32 throughout, to compare the other one with.
+    """Builds an ONNX model from token ids to unit vectors. `exact`: float32 throughout, to compare the int8 model with.
 
     The state is one row per token of the whole batch; only attention needs to know where a text begins and ends.
     """
@@ -181,7 +181,7 @@ class GraniteGraph:
         return graph.add("Add", product, graph.constant(f"{name} bias", bias))
 
     def _quantised(self, state: str) -> _Quantised:
-        """Each row scaled by its largest value; unsigned, because the fast kernels take unsigned activations."""
+        """The state in 8 bits, each row scaled by its largest value; unsigned, because the fast kernels need that."""
         graph = self._graph
         largest = graph.add("ReduceMax", graph.add("Abs", state), axes=[-1], keepdims=0)
         scale = graph.add("Mul", graph.add("Max", largest, graph.number(1e-12)), graph.number(1 / 127))

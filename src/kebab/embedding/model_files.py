@@ -14,7 +14,7 @@ from kebab.core.private_files import make_folder, open_file
 
 
 def package_file(package: str, name: str, digest: str) -> bytes:
-    """The bytes of a file that `package` installed; ModelCorrupt if its hash is another. It is not imported."""
+    """The bytes of a file that `package` installed; ModelCorrupt if its hash differs. The package is not imported."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     reinstall = f"pip install --force-reinstall {package}"
@@ -56,7 +56,7 @@ def _entry(path: Path, content: bytes) -> list[int | str]:
 
 
 def is_intact(folder: Path, *, thorough: bool = False) -> bool:
-    """Whether all files are unchanged. `thorough`: compare the hashes even if sizes and times are the same."""
+    """Whether a model's files are unchanged. `thorough`: compare the hashes even if sizes and times are the same."""
     try:
         listed: dict[str, tuple[int, int, str]] = json.loads((folder / _LIST).read_bytes())
         for name, (size, mtime_ns, digest) in listed.items():
@@ -72,14 +72,14 @@ def is_intact(folder: Path, *, thorough: bool = False) -> bool:
 class ModelCache:
     """A folder with one folder per model, each complete or absent. A changed model is made again.
 
-    A list beside the files has their sizes, times and hashes; hashes are compared where size or time differ.
+    The file files.json in each folder has sizes, times and hashes; hashes are compared where size or time differ.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, key: str, make: Callable[[], dict[str, bytes]]) -> Path:
-        """The folder of this key. If it is missing, `make` gives its files (name → content)."""
+        """The folder of a model. If it is missing or changed, it is written with the files that `make` returns."""
         target = self._folder / key
         if target.is_dir():
             if is_intact(target):

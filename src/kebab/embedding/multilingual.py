@@ -134,7 +134,7 @@ class _EncoderGraph:
         return seen
 
     def _convolved(self, state: str, width: int, before: int, step: int) -> str:
-        """Every token with its neighbours. Beyond the ends of a text, also in padding, there are zeros."""
+        """Convolves each token with its neighbours. Zeros stand beyond the ends of a text and in padding."""
         graph = self._graph
         masked = graph.add("Mul", state, self._mask)
         padded = graph.add("Pad", masked, graph.integers(0, before, 0, 0, width - 1 - before, 0))
@@ -160,7 +160,7 @@ class _EncoderGraph:
 
 class Vocabulary(NamedTuple):
     pieces: list[tuple[str, float]]
-    """Each with its score, which is the logarithm of how likely it is."""
+    """Each piece with its score, the logarithm of its probability."""
     charsmap: bytes
     """How characters are normalised before they are looked up."""
 
@@ -218,7 +218,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> bytes:
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a protobuf message that are texts, messages or floats; numbers are passed over."""
+    """The fields of a protobuf message that are texts, messages or floats; integers are skipped."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)

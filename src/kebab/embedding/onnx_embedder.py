@@ -77,14 +77,14 @@ def _encoders() -> Any:
 
 
 def granite(cache: Path, threads: int) -> OnnxEmbedder:
-    """English and other text in Latin script."""
+    """The bundled model for English and other text in Latin script."""
     return OnnxEmbedder(
         "granite-embedding-30m-english", "int8-2", 384, lambda: _encoders().granite_encoder(cache, threads)
     )
 
 
 def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
-    """Sixteen languages in one space: Korean, Japanese, Chinese, Thai, Arabic, Russian, and nine in Latin script."""
+    """The bundled model for 16 languages: Korean, Japanese, Chinese, Thai, Arabic, Russian, nine in Latin script."""
     return OnnxEmbedder(
         *(MULTILINGUAL_NAME, "3-2", 512),
         lambda: _encoders().multilingual_encoder(cache, threads),
@@ -93,7 +93,7 @@ def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
 
 
 def from_folder(name: str, settings: EmbeddingSettings) -> OnnxEmbedder:
-    """Any sentence encoder on disk: model.onnx and tokenizer.json in one folder."""
+    """An embedder for any sentence encoder on disk: a folder with model.onnx and tokenizer.json."""
     folder = Path(name).expanduser().absolute()
     for name in ("model.onnx", "tokenizer.json"):
         if not (folder / name).is_file():
@@ -112,7 +112,7 @@ def from_folder(name: str, settings: EmbeddingSettings) -> OnnxEmbedder:
         )
         return encoder
 
-    # A prefix of queries changes no vector that is stored.
+    # The prefix of queries is left out, because it changes no stored vector.
     version = _folder_version(folder, pooling, max_tokens, settings.passage_prefix)
     return OnnxEmbedder(
         *(folder.name, version, _dimension(folder), load),
@@ -122,8 +122,8 @@ def from_folder(name: str, settings: EmbeddingSettings) -> OnnxEmbedder:
 
 
 def _folder_version(folder: Path, *settings: object) -> str:
-    """From the tokenizer and the size, the first and the last part of the graph and of the weights beside it
-    (model.onnx_data): a large model is not read whole at every search."""
+    """A hash of the settings, the tokenizer, and the size, first and last part of the graph and of the weights beside
+    it (model.onnx_data). A large model is not read whole at every search."""
     digest = sha256(f"{settings}".encode("utf-8", "replace"))
     for path in sorted(folder.glob("model.onnx*")):
         size = path.stat().st_size
@@ -137,7 +137,7 @@ def _folder_version(folder: Path, *settings: object) -> str:
 
 
 def _dimension(folder: Path) -> int:
-    """The size of the vectors by the model's config, else by its graph."""
+    """The size of the vectors, from the model's config, else from its graph."""
     config = _json(folder / "config.json")
     size = config.get("hidden_size") or config.get("dim")
     if isinstance(size, int):
@@ -161,16 +161,16 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 _CHARACTERS = 2000
-"""Distinct East Asian characters. Vocabularies for English have a few hundred of them, those for one of these languages
-or for many languages have several thousand."""
+"""Distinct East Asian characters in a vocabulary that reads these languages. Vocabularies for English have a few
+hundred, those for one East Asian language or for many languages have several thousand."""
 _AS_ITSELF = re.compile(rb"(?:[\xe3-\xec][\x80-\xbf]|\xed[\x80-\x9e])[\x80-\xbf]")
 _ESCAPED = re.compile(rb"\\u(?:3[0-9a-fA-F]|[4-9a-cA-C][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{2}")
 
 
 _VISIBLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
 _BYTES = {256 + place: byte for place, byte in enumerate(byte for byte in range(256) if byte not in _VISIBLE)}
-"""Tokenizers that go by bytes write each as a visible character, by the convention of GPT-2: visible bytes stand for
-themselves, the others follow from 256 on."""
+"""The byte of each character from 256 on. Tokenizers of bytes follow GPT-2: visible bytes stand for themselves, the
+others are written as characters from 256 on."""
 
 
 def reads_east_asian(tokenizer: Path) -> bool:

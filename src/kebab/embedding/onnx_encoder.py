@@ -22,7 +22,7 @@ _TOKENS_PER_BATCH = 1024
 
 
 class OnnxEncoder:
-    """A graph and its tokenizer, in a folder as model.onnx and tokenizer.json.
+    """Runs the model in a folder with model.onnx and tokenizer.json.
 
     Text beyond `max_tokens` is not dropped: it is embedded in parts, and their mean is the text's vector.
     """
@@ -47,10 +47,10 @@ class OnnxEncoder:
         self._inputs = _input_types(self._session, folder)
 
     def embed(self, texts: Sequence[str], *, lead_weight: float = 0.0) -> Array:
-        """One unit vector per text, the same whatever else is embedded with it.
+        """One unit vector per text, which does not depend on the other texts.
 
-        `lead_weight`: how much the lead of a text (title and headings, before its first blank line) counts beside the
-        whole of it.
+        `lead_weight`: how much the lead of a text (title and headings, before its first blank line) counts in
+        addition to the whole text.
         """
         if not lead_weight:
             return self._embed(texts)
@@ -75,7 +75,7 @@ class OnnxEncoder:
         return unit(summed)
 
     def _parts(self, ids: list[int]) -> list[list[int]]:
-        """Parts of a text that is too long, each between the ids for begin and end. An empty text is one padding."""
+        """Parts of a text that is too long, each between the ids for begin and end. An empty text becomes padding."""
         if len(ids) <= self._max_tokens:
             return [ids or [self._pad_id]]
         inner, room = ids[1:-1], self._max_tokens - 2
@@ -179,12 +179,12 @@ def _load_session(path: Path, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what goes wrong is raised
+    options.log_severity_level = 4  # no log, because errors are raised
     # Waiting threads sleep: spinning ones take the processor from other programs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # as above
+    except Exception as error:  # onnxruntime's errors have no narrower base class
         raise ModelCorrupt(
             f"{path} cannot be loaded: {error}.",
             hint=f"Delete {path.parent} if it is in Kebab's cache: it is made again.",

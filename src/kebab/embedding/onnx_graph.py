@@ -64,7 +64,7 @@ def _attribute(name: str, value: int | float | list[int]) -> bytes:
 
 
 def _declaration(name: str, element_type: int, shape: list[str | int]) -> bytes:
-    """A model's input or output. A dimension with a name may have any size."""
+    """Encodes a model's input or output. A dimension with a name may have any size."""
     dimensions = b"".join(_field(1, _field(2, size) if isinstance(size, str) else _field(1, size)) for size in shape)
     return _field(1, name) + _field(2, _field(1, _field(1, element_type) + _field(2, dimensions)))
 
@@ -93,7 +93,7 @@ class OnnxGraph:
         self._outputs.append(_declaration(name, element_type, shape))
 
     def constant(self, name: str, value: Array | np.generic) -> str:
-        """The same name with the same value is stored once."""
+        """Adds a constant and returns its name. Another value under a known name raises ValueError."""
         array = np.asarray(value, order="C")  # np.ascontiguousarray would make a scalar one-dimensional
         known = self._values.setdefault(name, array)
         if known is not array:

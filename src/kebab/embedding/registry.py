@@ -13,7 +13,7 @@ from kebab.embedding.onnx_embedder import from_folder, reads_east_asian
 
 
 def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | None:
-    """None for `none`. Models are loaded, and endpoints asked, when the first text is embedded."""
+    """The models of `embedding.model`; None for `none`. Models are loaded, and endpoints asked, at the first text."""
     kind, _, name = settings.model.strip().partition(":")
     if kind == "none":
         return None

@@ -68,7 +68,7 @@ def _difference(pairs: Iterable[_Pair], metric: str, name: str) -> EvalDifferenc
 
 
 def _of_groups(pairs: Sequence[_Pair], k: int) -> list[EvalDifferenceV1]:
-    """The difference between the worst queries of each group of paraphrases."""
+    """The difference in nDCG of the worst query in each group of paraphrases."""
     a, b = (
         worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in side))
         for side in zip(*pairs, strict=True)
@@ -139,7 +139,7 @@ def _changed(a: EvalReportV1, b: EvalReportV1) -> dict[str, list[Any]]:
     """The settings and facts in which the runs differ."""
     both = (
         a.configuration.settings.keys() & b.configuration.settings.keys()
-    )  # only one of them may have asked for answers
+    )  # a run that asked for answers has more settings
     one, other = _described(a, both), _described(b, both)
     return {name: [one.get(name), other.get(name)] for name in {**one, **other} if one.get(name) != other.get(name)}
 

@@ -1,6 +1,7 @@
-"""Golden sets: queries with what they are expected to find. People write them as a YAML list or JSON lines; a judged
-collection is a folder in the layout of BEIR, with `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or `qrels/test.tsv`,
-each of which may be compressed (`.gz`).
+"""Reads golden sets: queries with the documents, chunks and lines that they should find.
+
+People write them as a YAML list or JSON lines. A judged collection is a folder in the layout of BEIR, with
+`corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or `qrels/test.tsv`, each of which may be compressed (`.gz`).
 
 The queries search documents that are in the database. A document of a corpus is identified there by its id, its path,
 SOURCE:path, or its path without the extension. `write_documents` makes files with such paths.
@@ -27,9 +28,9 @@ from kebab.wire.evaluation import EvalGoldenV1
 _LISTS = ("expected_docs", "expected_chunks", "expected_spans", "must_contain", "forbidden")
 _KEYS = ("id", "query", *_LISTS, "group", "unanswerable")
 _MOST_NAMED = 50
-"""Of unknown ids; the others are counted."""
+"""Names that an error lists; the others are counted."""
 _LONGEST_NAME = 150
-"""Bytes; file systems take 255."""
+"""Bytes of a file name; file systems allow 255."""
 _LAYOUT = "It needs corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv, each of them plain or .gz."
 
 
@@ -44,7 +45,7 @@ class GoldenQuery(NamedTuple):
     must_contain: tuple[str, ...] = ()
     """Strings that the passages found must have, verbatim."""
     forbidden: tuple[str, ...] = ()
-    """Strings that they must not have."""
+    """Strings that the passages found must not have."""
     group: str | None = None
     """Queries of one group ask the same in other words."""
     unanswerable: bool = False
@@ -54,7 +55,7 @@ class GoldenSet(NamedTuple):
     name: str
     kind: Literal["yaml", "jsonl", "beir"]
     sha256: str
-    """Of everything it was read from."""
+    """The hash of the files that the set was read from."""
     queries: tuple[GoldenQuery, ...]
 
     def as_wire(self) -> EvalGoldenV1:
@@ -80,7 +81,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The entry; a repeated key is an error, because one of its values would be lost."""
+    """A JSON object as a dict; a repeated key raises ValueError, because one of its values would be lost."""
     entry: dict[str, Any] = {}
     for key, value in pairs:
         if key in entry:
@@ -192,7 +193,7 @@ def _texts(value: Any, name: str, id: str, path: Path) -> tuple[str, ...]:
 
 
 def load_collection(folder: Path) -> GoldenSet:
-    """The queries that have judgements, with what was judged relevant."""
+    """Reads a judged collection: the queries that have judgements, with the documents judged relevant."""
     qrels = _part(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
     asked = _part(folder, "queries.jsonl")
     grades: dict[str, dict[str, int]] = {}
@@ -219,7 +220,7 @@ def load_collection(folder: Path) -> GoldenSet:
 
 
 def write_documents(folder: Path, target: Path) -> Path:
-    """The folder with the documents of a collection as files: `target`, or the PDFs that come with the collection.
+    """Writes the documents of a collection as files. Returns `target`, or the PDFs that come with the collection.
 
     Unchanged files are not written again, so that a second ingest has nothing to do.
     """
@@ -290,7 +291,7 @@ def _unpacked(file: Path) -> bytes:
 
 
 def _entries(part: _Part) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Entries with their ids; a repeated id is an error, because one entry would be lost."""
+    """Yields each entry with its id. A repeated id is an error, because one entry would be lost."""
     seen: set[str] = set()
     for entry in json_lines(part.text, part.file):
         id = str(entry.get("_id", entry.get("id", "")))
@@ -303,7 +304,7 @@ def _entries(part: _Part) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _judgements(qrels: _Part) -> Iterator[tuple[str, str, int]]:
-    """Query, document and grade, in three columns or, as TREC has it, in four; a heading has no number at its end."""
+    """Yields query, document and grade of each line, which has three columns, or four as in TREC. Skips a heading."""
     for number, line in enumerate(qrels.text.splitlines(), start=1):
         cells = [cell.strip() for cell in (line.split("\t") if "\t" in line else line.split())]
         grade = _grade(cells[-1]) if len(cells) in (3, 4) else None
@@ -316,7 +317,7 @@ def _judgements(qrels: _Part) -> Iterator[tuple[str, str, int]]:
 
 
 def _grade(text: str) -> int | None:
-    """Some write 1.0."""
+    """The grade as a whole number, or None. Some collections write 1.0 for 1."""
     return int(float(text)) if _is_number(text) and float(text).is_integer() else None
 
 

@@ -1,4 +1,4 @@
-"""What is expected, found in the index: names of documents, chunks and spans → ids, and hits → grades."""
+"""Looks up the documents, chunks and spans that a golden set expects, and grades hits by them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Expected(NamedTuple):
     kind: Literal["doc", "chunk", "span"]
     grade: int
     unit: str | None
-    """What hits are compared by; None when it is not in the index."""
+    """The id of a document, page or chunk that hits are compared with; None if it is not in the index."""
     doc_id: str | None
     lines: Lines | None = None
-    """Of a span."""
+    """The lines or the page of a span."""
 
 
 class Judgement(NamedTuple):
-    """A golden query with everything it names looked up."""
+    """A golden query, with the things it expects looked up in the index."""
 
     golden: GoldenQuery
     ranked_by: Literal["doc", "page", "chunk"]
     expected: tuple[Expected, ...]
     types: tuple[str, ...]
-    """Of the documents it should find."""
+    """The types of the documents that the query should find."""
 
     @property
     def grades(self) -> dict[str, int]:
@@ -50,12 +50,12 @@ class Judgement(NamedTuple):
         return tuple(thing.lines for thing in self.expected if thing.lines is not None)
 
     def units_of(self, hit: SearchHit) -> list[str]:
-        """The unit of the hit, then those of its copies."""
+        """The unit of the hit, then those of its duplicates."""
         return [self._unit(hit), *map(self._unit, hit.duplicates)]
 
     def gains(self, hits: Iterable[SearchHit]) -> list[int]:
-        """Grades by rank; each unit counts at its first rank. A folded copy follows its hit if it is expected, and is
-        left out otherwise.
+        """The grades of hits in order of rank; each unit counts once, at its first rank. A duplicate of a hit counts
+        right after it if it is expected, else not at all.
         """
         grades, met, gains = self.grades, set[str](), list[int]()
         for hit in hits:
@@ -77,7 +77,7 @@ def _page_unit(doc_id: str, span: object) -> str:
 
 
 def lines_of(doc_id: str, citation: Citation) -> Lines | None:
-    """What a citation covers, where that is lines or a page."""
+    """The lines or the page that a citation covers; None if it has neither."""
     if isinstance(citation.span, PageSpan):
         return Lines(doc_id, citation.span.page, citation.span.page, page=True)
     return Lines(doc_id, *citation.lines) if citation.lines is not None else None
@@ -86,8 +86,8 @@ def lines_of(doc_id: str, citation: Citation) -> Lines | None:
 def judge(
     golden: GoldenSet, kb: KnowledgeBase, documents: Sequence[DocumentRecord], *, skip_unknown: bool
 ) -> tuple[list[Judgement], list[str]]:
-    """The judgements in the order of the set, and what they name that is not in the index: unless that is to be
-    skipped, it is an error.
+    """The judgements in the order of the set, and the names in them that are not in the index. Such names raise
+    NotFound unless `skip_unknown`.
     """
     names = _Names(kb, documents)
     judgements = [_judgement(query, names) for query in golden.queries]
@@ -115,7 +115,7 @@ def _what_to_do(golden: GoldenSet) -> str:
 
 
 class _Names:
-    """Documents by everything they may be called."""
+    """Finds documents by id, path, SOURCE:path, or path without extension."""
 
     def __init__(self, kb: KnowledgeBase, documents: Sequence[DocumentRecord]) -> None:
         self._kb = kb
@@ -128,7 +128,7 @@ class _Names:
         self._pages: dict[str, set[int]] = {}
 
     def has_page(self, record: DocumentRecord, page: int) -> bool:
-        """Whether anything of it can be cited."""
+        """Whether the document has a passage on this page."""
         if record.doc_id not in self._pages:
             chunks = self._kb.document(record.doc_id)[1]
             spans = [span for chunk in chunks for span in chunk.spans]
@@ -177,7 +177,7 @@ def _judgement(query: GoldenQuery, names: _Names) -> Judgement:
         chunk_id, record = names.chunk(name) or (None, None)
         types |= {record.doc_type: None} if record else {}
         expected.append(Expected(name, "chunk", 1, chunk_id, record and record.doc_id))
-    if query.expected_chunks:  # the finer of the two decides what is ranked; what is not there must not go unnoticed
+    if query.expected_chunks:  # chunks decide the ranking; documents that are not in the index stay, to be reported
         expected = [thing for thing in expected if thing.kind == "chunk" or thing.doc_id is None]
     ranked_by: Literal["doc", "page", "chunk"] = "chunk" if query.expected_chunks else "page" if by_page else "doc"
     return Judgement(query, ranked_by, (*expected, *spans), tuple(types))
@@ -188,7 +188,7 @@ def _span(written: str, names: _Names) -> Expected:
     record = names.document(path)
     lines = None
     if record is not None and isinstance(span, LineSpan):
-        # A document read page by page has no lines: then the span is not there.
+        # A document read page by page has no lines, so a span of lines is not in the index.
         lines = Lines(record.doc_id, span.start, span.end) if 1 <= span.start <= span.end <= record.line_count else None
     elif record is not None and isinstance(span, PageSpan) and names.has_page(record, span.page):
         lines = Lines(record.doc_id, span.page, span.page, page=True)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 LATENCY = "latency_ms"
 LOWER_IS_BETTER = frozenset({"empty_rate", "forbidden", "answer_forbidden", LATENCY})
-"""Names without their @k."""
+"""Metrics of which lower values are better; names without their @k."""
 RESAMPLES = 4000
 _SEED = 20260117
 _AT_ONCE = 2_000_000
@@ -75,9 +75,7 @@ class Lines(NamedTuple):
 
 
 def line_recall(expected: Sequence[Lines], cited: Sequence[Lines]) -> float:
-    """The share of the expected lines that the cited ones cover; each expected passage counts alike, however long it
-    is.
-    """
+    """The share of the expected lines that the cited ones cover. Long and short expected passages count alike."""
     return sum(_covered(wanted, cited) for wanted in expected) / len(expected) if expected else 0.0
 
 
@@ -96,8 +94,8 @@ def share_contained(strings: Sequence[str], texts: Sequence[str]) -> float:
 
 
 def means(rows: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], dict[str, int]]:
-    """The mean of every metric over the rows that have it, and how many those are; in the order in which they first
-    come.
+    """The mean of every metric over the rows that have it, and the number of these rows. Metrics keep the order in
+    which they first appear.
     """
     values: dict[str, list[float]] = defaultdict(list)
     for row in rows:
@@ -108,7 +106,7 @@ def means(rows: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], dict[s
 
 
 def rounded(value: float) -> float:
-    """Six digits, on which two machines agree."""
+    """The value with six decimals, so that different machines give the same value."""
     return round(value, 6)
 
 
@@ -128,11 +126,11 @@ class Interval(NamedTuple):
 
     @property
     def verdict(self) -> Literal["better", "worse", "same"]:
-        """same: 0 lies within it."""
+        """`same` if 0 lies within the interval."""
         return "better" if self.low > 0 else "worse" if self.high < 0 else "same"
 
     def turned(self) -> Interval:
-        """The same difference for a metric of which less is better."""
+        """The interval with the sign changed, for a metric of which less is better."""
         return Interval(-self.mean, -self.high, -self.low)
 
 

@@ -1,5 +1,5 @@
-"""Why an expected thing was not found: it is not indexed, filters exclude it, it is ranked low, the question does not
-match it, or a chunk boundary cuts it.
+"""Explains why an expected document, chunk or span was not found: it is not indexed, filters exclude it, it is ranked
+low, the question does not match it, or a chunk boundary cuts it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Miss(NamedTuple):
 
 
 def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Miss]] | None:
-    """The misses of each query; None if the documents are not those of the run."""
+    """The misses of each query; None if documents were added, removed or changed since the run."""
     documents = kb.documents()
     if corpus_hash(documents) != report.index.sha256:
         return None
@@ -154,6 +154,6 @@ def _lines(thing: EvalExpectedV1) -> Lines | None:
 
 
 def _is_page(span: object, name: str) -> bool:
-    """Whether a span is the judged page; any span is if no page was judged."""
+    """Whether a span is on the judged page; always True if no page was judged."""
     _, wanted = parse(name)
     return not isinstance(wanted, PageSpan) or (isinstance(span, PageSpan) and span.page == wanted.page)

@@ -1,4 +1,4 @@
-"""A run as one HTML file that needs nothing else: no script, no font, no network. What it quotes is escaped."""
+"""Renders a run as one HTML file without scripts, fonts or network access. All quoted text is escaped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kebab.wire.evaluation import EvalQueryV1, EvalReportV1
 
 MOST_BYTES = 5_000_000
 _HITS_SHOWN = (10, 5, 3, 1, 0)
-"""How many hits of each query are listed: fewer of them when the page would be too large."""
+"""Numbers of hits to list for each query, tried in this order until the page is small enough."""
 _MEANINGS = {
     "not indexed": "not in the index, or in no passage of it",
     "filtered": "left out by the filters of the run",
@@ -24,7 +24,7 @@ _MEANINGS = {
 def report_page(
     report: EvalReportV1, misses: Mapping[str, Sequence[Miss]] | None, *, most_bytes: int = MOST_BYTES
 ) -> str:
-    """`misses` is None when they cannot be explained. Lists of hits become shorter to keep the page small."""
+    """The page of a run. `misses` is None if they cannot be explained. Lists of hits are shortened to keep it small."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -60,7 +60,7 @@ def report_page(
 
 
 def _distributions(judged: Sequence[EvalQueryV1], k: int) -> dict[str, dict[str, int]]:
-    """How many queries have which rank of the first right hit, and which tenth of nDCG."""
+    """The number of queries by rank of the first right hit, and by tenth of nDCG."""
     reciprocals = [query.metrics.get(f"mrr@{k}", 0.0) for query in judged]
     first = [round(1 / reciprocal) if reciprocal else None for reciprocal in reciprocals]
     tenths = [min(9, int(query.metrics[f"ndcg@{k}"] * 10)) for query in judged]

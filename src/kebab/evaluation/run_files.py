@@ -1,4 +1,4 @@
-"""Runs as files: eval_report.v1 written and read back."""
+"""Writes runs to files, as eval_report.v1, and reads them back."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def write_run(report: EvalReportV1, path: Path) -> None:
 
 
 def refuse_to_replace(path: Path) -> None:
-    """A run replaces only another run, so that it never overwrites a golden set."""
+    """Raises UsageError if `path` has anything but a run, so that a run never overwrites a golden set."""
     _refuse_unless(rb'.*"eval_report\.v1"', path, "run")
 
 
 def refuse_to_replace_with_page(path: Path) -> None:
-    """A page replaces only another page, neither the run that it shows nor a golden set."""
+    """Raises UsageError if `path` has anything but an HTML page, such as a run or a golden set."""
     _refuse_unless(rb"(?i:(\xef\xbb\xbf)?\s*<(!doctype )?html)", path, "HTML page")
 
 
 def _refuse_unless(beginning: bytes, path: Path, what: str) -> None:
-    """A missing or empty file may be overwritten, and one that begins like this."""
+    """Raises UsageError unless the file is missing, is empty, or begins like this."""
     if not path.exists():
         return
     try:
@@ -81,7 +81,7 @@ def _may_be_left_out(item: Field[Any]) -> bool:
 
 
 def _read(hint: Any, value: Any) -> Any:
-    """A JSON value as the given type, checked. Unknown keys are ignored, since later versions may add some."""
+    """Checks a JSON value and converts it to a type. Unknown keys are ignored, since later versions may add some."""
     origin = get_origin(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)

@@ -72,7 +72,7 @@ def run(
     golden: GoldenSet,
     options: RunOptions = RunOptions(),  # noqa: B008 - immutable
 ) -> EvalReportV1:
-    """The report of one run. Unknown ids are an error before the first search."""
+    """Runs all queries and returns the report. Unknown ids raise an error before the first search."""
     documents = kb.documents()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
     expected = () if options.timings else [query.query for query in golden.queries]
@@ -122,7 +122,7 @@ def _done(kb: KnowledgeBase, request: SearchRequest, options: RunOptions, judgem
 
 
 def _workers(settings: Settings, options: RunOptions) -> int:
-    """One if each query is timed, or if a model behind an endpoint is asked: that may not take several at once."""
+    """How many queries run at once: one if each is timed, or if a chat model answers, which may take no more."""
     alone = options.timings or (options.ask and settings.ask.model)
     return 1 if alone else min(_MOST_AT_ONCE, os.cpu_count() or 1)
 
@@ -138,7 +138,7 @@ def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -
 
 
 def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[str, float]:
-    """The metrics of one list of hits: those for which the query names expectations."""
+    """The metrics of one list of hits; only those for which the query names expectations."""
     if judgement.golden.unanswerable:
         return {}
     wanted = list(judgement.grades.values())
@@ -164,7 +164,7 @@ def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[s
 
 
 def cited(hits: Sequence[SearchHit]) -> list[Lines]:
-    """The lines that the hits and their copies cite."""
+    """The lines that the hits and their duplicates cite."""
     places: list[SearchHit | Duplicate] = [*hits, *(copy for hit in hits for copy in hit.duplicates)]
     return [lines for lines in (lines_of(place.doc_id, place.citation) for place in places) if lines is not None]
 
@@ -219,7 +219,7 @@ def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
     if golden.forbidden:
         values["answer_forbidden"] = float(text is not None and metrics.share_contained(golden.forbidden, [text]) > 0)
     if judgement.spans:
-        # What was quoted is part of a passage: an answer that quotes one sentence of five lines has not cited five.
+        # Recall counts whole cited passages; `quoted_expected` counts only the quoted lines, which may be fewer.
         passages = [lines_of(citation.doc_id, citation.citation) for citation in answer.citations]
         values["answer_line_recall"] = metrics.line_recall(
             judgement.spans, [lines for lines in passages if lines is not None]
@@ -311,7 +311,7 @@ def _configuration(settings: Settings, request: SearchRequest, options: RunOptio
 
 
 def _model_name(model: str) -> str:
-    """Without its folder, since runs are shown to others."""
+    """The name of a model without its folder, since runs are shown to others."""
     kind, colon, name = model.strip().partition(":")
     return f"{kind}:{PurePath(name).name}" if colon and kind == "onnx" else model.strip()
 

@@ -1,4 +1,4 @@
-"""Candidates for a golden set from the headings of the documents, for a person to review."""
+"""Suggests queries for a golden set from the headings of the documents, for a person to review."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _LONGEST_ID = 60
 class _Section(NamedTuple):
     document: DocumentRecord
     name: str
-    """What to call the document."""
+    """The path of the document, or SOURCE:path if several documents have this path."""
     heading: str
     parent: str
-    """The heading above it."""
+    """The nearest heading of a higher level; empty if there is none."""
     first: int
     last: int
 
@@ -84,10 +84,10 @@ def _sections(document: DocumentRecord, kb: KnowledgeBase, paths: Counter[str]) 
 
 
 def _headings(text: str, path: str) -> tuple[list[Block], LineTable]:
-    """The headings that the parser finds in the indexed text; none if its lines are not those of the file."""
+    """The headings that the parser finds in the indexed text; none if the parser changes it or reads it in pages."""
     try:
         parsed = parser_for(path).parse(text.encode("utf-8", "surrogatepass"), path)
-    except ParseError:  # the text of an office file is not an office file
+    except ParseError:  # the text of an office file cannot be parsed as an office file
         return [], LineTable("")
     if parsed.text != text or parsed.paged:
         return [], LineTable("")

@@ -33,11 +33,11 @@ _COLUMNS = {"title_weight": (1.0, 4.0, 8.0, 16.0), "heading_weight": (1.0, 2.0, 
 Change = tuple[tuple[str, Any], ...]
 """Settings of [search] that differ from the current ones; empty for the current settings."""
 Tell = Callable[[int, int], None]
-"""Told how many candidates have been tried, and how many there are."""
+"""Called with the number of candidates tried so far, and the number of all candidates."""
 
 
 def tune(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions, *, tell: Tell | None = None) -> EvalTuningV1:
-    """The recommended settings, if any. Nothing is written."""
+    """Returns the recommended settings, if any, without writing them."""
     judgements = [
         judgement
         for judgement in judge(golden, kb, kb.documents(), skip_unknown=options.skip_unknown)[0]
@@ -90,7 +90,7 @@ def _keys(change: Change) -> dict[str, Any]:
 
 
 class _Trying:
-    """The values of each candidate; every candidate is tried once."""
+    """Measures the nDCG of every query with each candidate; every candidate is tried once."""
 
     def __init__(
         self, kb: KnowledgeBase, judgements: Sequence[Judgement], options: RunOptions, tell: Tell | None
@@ -134,7 +134,7 @@ def _families(kb: KnowledgeBase, request: SearchRequest, judgements: Sequence[Ju
         if request.fusion in (None, "convex"):
             fusions += [{"hybrid_fusion": "convex", "convex_weight": weight} for weight in _CONVEX]
         families.append(fusions)
-        if other_scripts:  # these weights are asked for questions in scripts other than Latin only
+        if other_scripts:  # these weights apply only to queries in scripts other than Latin
             families.append(
                 [{"vector_weight_weak": weight, "convex_weight_weak": max(0.1, weight)} for weight in _WEAK]
             )
@@ -151,7 +151,7 @@ def _change(way: Mapping[str, Any], now: Mapping[str, Any]) -> Change:
 def _chosen(trying: _Trying, families: Sequence[Sequence[Change]], places: Sequence[int]) -> Change:
     """The best candidate on these queries: the current settings, the best of one family, or the best of each combined.
 
-    Of equals the one that changes least.
+    Of equally good candidates it is the one that changes the fewest settings.
     """
     ways: list[Change] = [()]
     together: Change = ()

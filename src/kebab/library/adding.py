@@ -120,7 +120,7 @@ def _check(source: str, given: Given) -> None:
 
 
 def _exported(origin: Origin) -> Origin:
-    """The origin; a file that `kb lib export` wrote is recognised by its content, not its name."""
+    """The origin, of kind `export` if `kb lib export` wrote the file. The content of the file decides, not its name."""
     if "://" in origin.place or origin.kind in ("git", "folder"):
         return origin
     if origin.kind != "export" and not is_library_file(Path(origin.place)):
@@ -146,7 +146,7 @@ def _checked_versions(origin: Origin, given: Given) -> Sequence[str]:
 
 
 def _is_same_origin(known: Library, origin: Origin) -> bool:
-    """Whether both are one origin, in any spelling. Another release of it, or another export, counts as the same."""
+    """Whether the library was added from this origin. Other spellings, releases and exports count as the same."""
     if without_password(known.origin) == origin.place or known.origin_kind == origin.kind == "export":
         return True
     if known.origin_kind == origin.kind == "git":
@@ -155,7 +155,7 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
 
 
 def _described(library_id: str, origin: Origin, given: Given, known: Library | None, *, is_other: bool) -> Library:
-    """The library with given and earlier options. Trust, stars, branch and rules stay with the same origin."""
+    """The library with the given options, else its earlier ones. A new origin resets trust, stars, branch and rules."""
     same = None if is_other else known
     titled, described = known is not None and known.titled, known is not None and known.described
     title = origin.name
@@ -180,7 +180,7 @@ def _described(library_id: str, origin: Origin, given: Given, known: Library | N
 
 
 def _with_facts(session: Session, library: Library, *, has_stars: bool) -> Library:
-    """With stars and description from GitHub. `has_stars`: the user gave the stars."""
+    """The library with stars and description from GitHub. `has_stars`: the user gave the stars."""
     place = on_github(library.repository)
     if place is None:
         raise UsageError(
@@ -287,7 +287,7 @@ class LibraryIndexing:
             raise failed
 
     def import_file(self, library: Library, path: Path, models: EmbeddingModels | None, *, has_stars: bool) -> None:
-        """Imports an exported library, with the vectors of models in use here. Its trust score is ignored."""
+        """Imports an exported library, with the vectors of models in use here. The file's trust score is ignored."""
         with self._noting(library.library_id, None), open_library_file(path) as file:
             is_new = not library.versions
             library = library._replace(
@@ -311,7 +311,7 @@ class LibraryIndexing:
                 import_vectors(file, models.embedders, self._writing.vectors())
 
     def _version(self, library: Library, origin: Origin, tag: str | None) -> tuple[Steering, int]:
-        """Indexes one version. Returns its steering file and the number of snippets."""
+        """Indexes one version. Returns the content of its steering file and the number of snippets."""
         report = IngestReport()
         try:
             with self._noting(library.library_id, tag):
@@ -325,7 +325,7 @@ class LibraryIndexing:
 
     @contextmanager
     def _noting(self, library_id: str, tag: str | None) -> Iterator[None]:
-        """Stores the first error for the list of libraries."""
+        """Stores an error with its version, for the list of libraries; the same error only once."""
         try:
             yield
         except KebabError as error:
@@ -399,7 +399,7 @@ class LibraryIndexing:
 
 
 def _scored(library: Library, snippets: int) -> Library:
-    """With a trust score, which is computed when a library is first indexed and stays."""
+    """The library with a trust score, which is computed when the library is first indexed and then stays."""
     if library.trust_score is not None:
         return library
     score = trust_score(

@@ -21,7 +21,7 @@ DEFAULT_TOKENS = 5000
 
 
 class LibraryDocs(NamedTuple):
-    """What was found in one version of a library."""
+    """A page of documentation from one version of a library."""
 
     library: Library
     version: str | None
@@ -30,7 +30,7 @@ class LibraryDocs(NamedTuple):
     """Why this version, if it is not the one that was named."""
     page: int
     rules: tuple[str, ...]
-    """Those that fit into half of the budget."""
+    """The rules that fit into half of the budget of tokens."""
     snippets: tuple[LibrarySnippet, ...]
     notices: tuple[Notice, ...]
     truncated: bool
@@ -80,8 +80,8 @@ def _locked(library: Library, project: Path) -> Choice:
 
 
 def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPackage | None:
-    """The package that is most likely this library: preferably one with a version, then a direct requirement, then the
-    latest.
+    """The package that is most likely this library. Of several, one with a version is preferred, then one in the first
+    lock file, then the most direct requirement, then the latest version.
     """
     likely: list[tuple[tuple[int, bool, int, int], LockedPackage]] = []
     files = list(dict.fromkeys(package.file for package in packages))
@@ -115,7 +115,7 @@ def no_version(library: Library, version: str) -> NotFound:
 
 
 def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], int]:
-    """The first rules that fit into half of the budget, and what is left of it."""
+    """The first rules that fit into half of the budget, and the tokens that remain."""
     kept: list[str] = []
     used = 0
     for rule in rules:
@@ -127,7 +127,7 @@ def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], in
 
 
 def _shown_tokens(snippet: LibrarySnippet) -> int:
-    """Tokens of the snippet as shown, with its headings; at least those of its passage, which programs get."""
+    """Tokens of a snippet as shown with its headings, or of its passage if that has more: programs get the passage."""
     return max(snippet.tokens, estimate_tokens(f"{snippet_text(snippet)}{BETWEEN_PARTS}", code=snippet.kind == "code"))
 
 

@@ -1,4 +1,4 @@
-"""Documents → snippets.
+"""Splits documents into snippets.
 
 A block of code with the heading and the short paragraph before it is a `code` snippet; the rest of a section is an
 `info` snippet. Like all chunks they are ranges of the document's text, so that their lines are exact.
@@ -24,9 +24,9 @@ from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK
 from kebab.parsing.notebook import OUTPUT
 
 _WHOLE = 2048
-"""Tokens that a snippet may have before it is split: half an example is of little use."""
+"""Tokens. Only longer snippets are split, because half an example is of little use."""
 _LONGEST_INTRODUCTION = 100
-"""Tokens. A longer paragraph is a snippet by itself."""
+"""Tokens. A longer paragraph before code is a snippet by itself."""
 _CONTEXT = 200
 """Tokens reserved for title and headings."""
 _DIRECTIVES = {
@@ -45,9 +45,9 @@ class _Example(NamedTuple):
     code: int
     """Where the block of code begins, its fence included."""
     language: str | None = None
-    """None: its fence names it."""
+    """None if the fence or directive in the text names it."""
     body: tuple[int, int] | None = None
-    """The code alone, if it is too long for one snippet: only this is split."""
+    """The range of the code alone, if the example is too long for one snippet: only this range is split."""
 
 
 class SnippetChunker:
@@ -76,7 +76,7 @@ class SnippetChunker:
 
 
 def _says_something(document: ParsedDocument, chunk: Chunk, headings: list[Block]) -> bool:
-    """Whether there is more in it than headings and directives."""
+    """Whether a chunk has words besides headings and directives."""
     start, parts = chunk.start, []
     for heading in headings[bisect_left(headings, chunk.start, key=lambda heading: heading.start) :]:
         if heading.start >= chunk.end:
@@ -86,13 +86,14 @@ def _says_something(document: ParsedDocument, chunk: Chunk, headings: list[Block
     text = "\n".join([*parts, document.text[start : chunk.end]])
     directives = _DIRECTIVES.get("md" if document.format == "mdx" else document.format)
     first = directives.search(text) if directives else None
-    if any(map(str.isalnum, text if first is None else text[: first.start()])):  # nearly always
+    # Nearly all chunks have words before the first directive, so the slower substitution is not needed.
+    if any(map(str.isalnum, text if first is None else text[: first.start()])):
         return True
     return directives is not None and any(map(str.isalnum, directives.sub("", text)))
 
 
 def _told(document: ParsedDocument, chunks: list[Chunk], examples: list[_Example]) -> Iterator[Chunk]:
-    """The chunks with their kinds. Where the text does not name the language of code, the span does."""
+    """The chunks, marked as `code` or `info`. If the text does not name the language of code, the span does."""
     lines = LineTable(document.text)
     starts = [example.start for example in examples]
     for chunk in chunks:
@@ -121,7 +122,7 @@ class _Examples:
         self._blocks: list[Block] = []
         self._examples: list[_Example] = []
         self._lead: list[Block] = []
-        """The blocks right before the next one: headings, and then at most one introduction."""
+        """The blocks right before the current block: headings, and then at most one introduction."""
 
     def found(self) -> tuple[list[Block], list[_Example]]:
         blocks = self._document.blocks
@@ -173,7 +174,7 @@ class _Examples:
         )
 
     def _long(self, start: int, end: int, language: str, fence: Fence | None = None) -> _Example:
-        """An example that will be split: its parts show neither the fence nor the directive."""
+        """An example that is too long for one snippet. Its `body` leaves out the fence or the directive."""
         lines = self._lines(start, end)
         if self._format == "rst":
             code = directive_lines(lines, language)
@@ -190,12 +191,12 @@ class _Examples:
         return [match[0] for match in _LINE.finditer(self._text, start, end) if match[0]]
 
     def _nested(self, block: Block) -> Iterator[_Example]:
-        """The examples inside a list or a quotation: each block of code with the words of its step."""
+        """The examples inside a list or a quotation: each block of code with the text right before it."""
         lines = self._lines(block.start, block.end)
         starts = list(accumulate(map(len, lines), initial=block.start))
         after = 0
         for fence in fences(lines):
-            # A blank line right before the code does not separate it from its words.
+            # A blank line right before the code does not separate it from its introduction.
             words = fence.first
             while words > after and not unquoted(lines[words - 1]).strip():
                 words -= 1
@@ -222,7 +223,7 @@ def _parted(block: Block, examples: list[_Example]) -> Iterator[Block]:
 
 
 def _section_starts(blocks: list[Block]) -> Iterator[int]:
-    """Headings that begin a section; one directly below another does not."""
+    """Where sections start: at a heading, except one directly below another heading."""
     before = None
     for block in blocks:
         if block.kind == "heading" and (before is None or before.kind != "heading"):

@@ -1,4 +1,4 @@
-"""Libraries and snippets as text, for people and for the agents that know these formats to the letter."""
+"""Formats libraries and snippets as text. Agents expect exactly these formats."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _library(number: int, library: Library) -> str:
 
 
 def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ()) -> str:
-    """Empty when there are neither rules nor snippets."""
+    """Rules and snippets as one text, which is empty when there are neither."""
     return BETWEEN_PARTS.join([*([rules_text(rules)] if rules else []), *map(snippet_text, snippets)])
 
 
 def rules_text(rules: Sequence[str]) -> str:
-    """As bullets, labelled as the library's own words."""
+    """The rules as bullets, labelled as the library's own words."""
     return "\n".join(
         [
             "## Library Rules",
@@ -56,7 +56,7 @@ def snippet_text(snippet: LibrarySnippet) -> str:
 
 
 def _fenced(snippet: LibrarySnippet) -> str:
-    """The fence is longer than any in the code, indented ones included, so that the code cannot end it."""
+    """The code in a fence that is longer than any fence in the code, so that the code cannot end it."""
     content = _LINE_END.sub("\n", snippet.content)
     longest = max((len(fence) for fence in _FENCES.findall(content)), default=0)
     fence = "`" * max(3, longest + 1)

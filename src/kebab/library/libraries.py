@@ -56,7 +56,7 @@ class Libraries:
     def refresh(
         self, library_id: str, *, fetch_metadata: bool = False, embed: bool = True, progress: Progress | None = None
     ) -> tuple[Library, IngestReport]:
-        """Fetches what a library was added from, and indexes what has changed."""
+        """Fetches a library from its origin again, and indexes the files that have changed."""
         from kebab.library.adding import refresh
 
         library = self.find(library_id)
@@ -92,7 +92,7 @@ class Libraries:
     # --- searching
 
     def service(self) -> AbstractContextManager[SearchService]:
-        """Search over one state of the store, for several questions."""
+        """A search service that answers several questions from one state of the store."""
         return open_search_service(self._session)
 
     def all(self) -> list[Library]:
@@ -104,7 +104,7 @@ class Libraries:
             return service.find(library_id)
 
     def search(self, name: str, query: str | None = None, limit: int = 10) -> list[LibraryMatch]:
-        """Libraries by name, the likeliest first. `query`: what the library is wanted for."""
+        """Libraries that match a name, the best first. `query`: the task that the library is wanted for."""
         with self.service() as service:
             return service.search_repositories(name, query, limit)
 
@@ -134,12 +134,12 @@ class Libraries:
         project: str | None = None,
         page: int = 1,
     ) -> LibraryDocs:
-        """The best snippets of one version, whole ones up to a budget of tokens. `library` may end in /version."""
+        """The best snippets of one version: as many whole ones as fit into `tokens`. `library` may end in /version."""
         with self.service() as service:
             return service.docs(library, query, version=version, tokens=tokens, kind=kind, project=project, page=page)
 
     def resolved(self, request: SearchRequest) -> SearchRequest:
-        """The request with the exact library and version that it means."""
+        """The request with its library written as exact id and version."""
         with self.service() as service:
             library, choice = service.choose(request.library or "")
         return request._replace(library=join_library(library.library_id, choice.version))

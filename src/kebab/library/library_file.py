@@ -1,10 +1,10 @@
 """One library in one file, to carry to another machine: a zip archive with its documents and vectors.
 
     library.json            the library, and which documents each version has
-    documents/0.json …      text and passages; a document that versions share is there once
-    vectors/0.bin …         one file per model: the hash of a text, its vector, and so on
+    documents/0.json …      text and passages; a document of several versions is stored once
+    vectors/0.bin …         one file per model: for each text its hash and its vector
 
-The reader trusts nothing: every range, line and name is checked, and a library is imported whole or not at all.
+The reader checks every range, line and name. A version is imported whole or not at all.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"
 _FROM_FILE = "from a file"
-"""The fingerprint of documents that another machine parsed: they are parsed again when the library comes from its
+"""The fingerprint of documents that another machine parsed. They are parsed again when the library is added from its
 repository.
 """
 _MOST_BYTES = 256 << 20
-"""Of one member of the archive."""
+"""Limit for one member of the archive."""
 _MOST_IN_ALL = 8 << 30
 _MOST_DOCUMENTS = 500_000
 _MOST_STARS = 10**9
@@ -71,21 +71,21 @@ class FileVersion(NamedTuple):
 
 
 class LibraryContents(NamedTuple):
-    """The content of a file; documents and vectors are read while it is written."""
+    """The content of a library file; documents and vectors are read while the file is written."""
 
     library: Library
     versions: tuple[FileVersion, ...]
     documents: Iterable[IndexedDocument]
-    """In the order of their numbers."""
+    """In the order of the numbers in `FileVersion.documents`."""
     vectors: Iterable[tuple[VectorSpace, Iterable[tuple[bytes, bytes]]]]
-    """By model: the hash of what was embedded, and float16."""
+    """For each model: the hash of every embedded text, and its vector as bytes of float16."""
 
 
 # --- writing
 
 
 def write_library_file(path: Path, contents: LibraryContents) -> None:
-    """Writes a temporary file first, so that a file at `path` is always complete."""
+    """Writes a library file, first under a temporary name, so that a file at `path` is always complete."""
     unfinished = path.with_name(f".{path.name}.part")
     try:
         unfinished.unlink(missing_ok=True)
@@ -111,7 +111,7 @@ def write_library_file(path: Path, contents: LibraryContents) -> None:
 
 def _about(contents: LibraryContents) -> dict[str, Any]:
     library = contents.library
-    # Not where it was added from: that may be a folder of this machine.
+    # `origin` is left out, because it may be a folder of this machine.
     names = ("library_id", "title", "description", "repository", "stars", "trust_score", "rules")
     return {
         "format": FORMAT,
@@ -154,7 +154,7 @@ def _put(archive: zipfile.ZipFile, name: str, value: Any) -> None:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Without a time, so that the same library gives the same file."""
+    """An archive member with a fixed time, so that the same library gives the same file."""
     member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     member.compress_type = zipfile.ZIP_DEFLATED
     return member
@@ -196,13 +196,13 @@ class LibraryFile:
                 raise ValueError("its versions are not one default version and others with names of their own")
 
     def document(self, number: int) -> IndexedDocument:
-        """A document, without a source and an id."""
+        """The document with this number, without a source and an id."""
         found = self._json(f"documents/{number}.json")
         with self._checked():
             return _document(found)
 
     def vectors(self, number: int) -> Iterator[list[tuple[bytes, bytes]]]:
-        """The vectors of the model with this number, in batches."""
+        """The vectors of the model with this number, each with the hash of its text, in batches."""
         space = self.spaces[number]
         size = _HASH_BYTES + 2 * space.dimension
         with self._checked(), self._archive.open(f"vectors/{number}.bin") as file:
@@ -281,7 +281,7 @@ def _document(found: dict[str, Any]) -> IndexedDocument:
     text = _text(found["text"])
     lines = count_lines(text)
     path = _text(found["path"])
-    if path_inside(path) is None:  # otherwise it stays as it is: links need it
+    if path_inside(path) is None:  # a valid path is kept as it is written, because links need it
         raise ValueError("the path of a document leads elsewhere")
     chunks = [_chunk(number, chunk, text, lines) for number, chunk in enumerate(found["chunks"])]
     if not chunks:
@@ -386,7 +386,7 @@ def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
 
 
 def import_version(file: LibraryFile, version: FileVersion, library_id: str, maker: VersionMaker) -> int:
-    """Stores one version of a file. Returns the number of snippets."""
+    """Stores one version from a library file. Returns the number of snippets."""
     numbers: dict[str, int] = {}
     wanted = []
     for number, _ in version.documents:
@@ -408,7 +408,7 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
 
 
 def _key(document: IndexedDocument) -> str:
-    """Computed from the content, because the file may claim any key; never equal to that of a repository's file."""
+    """A key computed from the content, since the file may claim any key. A repository's file never has the same key."""
     chunks = [(chunk.start, chunk.end, chunk.kind, chunk.heading_path, chunk.spans) for chunk in document.chunks]
     return sha256(
         repr((_FROM_FILE, document.path, document.parsed, chunks)).encode("utf-8", "surrogatepass")
@@ -416,8 +416,8 @@ def _key(document: IndexedDocument) -> str:
 
 
 def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorWriter) -> None:
-    """Takes only vectors of models that are in use here and of texts in this file: a file must not supply vectors for
-    one's own notes.
+    """Stores the vectors of models that are in use here, but only for texts in this file, because a file must not
+    supply vectors for the user's own notes.
     """
     if not embedders or not file.spaces:
         return

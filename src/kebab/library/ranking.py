@@ -1,4 +1,4 @@
-"""How well libraries fit a name, and how far each is trusted."""
+"""Scores how well libraries match a name, and how much each is trusted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LibraryMatch(NamedTuple):
 
 
 def composite_score(library: Library, name: str) -> float:
-    """An exact title also counts as a prefix. No trust score counts as 0."""
+    """How well a library matches a name. An exact title also counts as a prefix, no trust score as 0."""
     title, wanted = library.title.casefold(), name.casefold()
     return (
         _EXACT_TITLE * (title == wanted)
@@ -38,8 +38,8 @@ def composite_score(library: Library, name: str) -> float:
 def ranked(
     libraries: Iterable[Library], name: str, *, named: frozenset[str], matching: dict[str, int]
 ) -> list[LibraryMatch]:
-    """The best first. Libraries in `named` (by title, id or description) come before those that only their snippets
-    match. `matching`: the number of matching snippets by library.
+    """The libraries with their scores, the best first. Libraries in `named` match by title, id or description and come
+    before those with only matching snippets. `matching`: the number of matching snippets by library.
     """
     matches = [
         LibraryMatch(library, composite_score(library, name), matching.get(library.library_id, 0))
@@ -59,14 +59,14 @@ def ranked(
 def trust_score(
     *, stars: int | None, total_snippets: int, is_github: bool, is_indexed: bool, has_description: bool
 ) -> float:
-    """From 0 to 10, by the stars of a library, its size and what is known of it."""
+    """A score from 0 to 10: by the stars of a library, its size, and facts such as that it has a description."""
     popularity = min(4.0, log10(max(0, stars or 0) + 1))
     coverage = min(3.0, max(0, total_snippets) / 500)
     return to_fixed(min(10.0, popularity + coverage + is_github + is_indexed + has_description))
 
 
 def to_fixed(score: float) -> float:
-    """A score with one decimal, as JavaScript's toFixed(1) rounds: the exact value, halves up. `round` takes halves to
-    the even digit.
+    """A score with one decimal, rounded as JavaScript's toFixed(1) does: the exact value, halves up. `round` takes
+    halves to the even digit.
     """
     return float(Decimal(score).quantize(Decimal("0.1"), ROUND_HALF_UP))

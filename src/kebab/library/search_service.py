@@ -1,4 +1,4 @@
-"""SearchService: libraries by name, the snippets of one library, and a page of its documentation."""
+"""Finds libraries by name, the snippets of one library, and a page of its documentation."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _OPERATORS = frozenset({"AND", "OR", "NOT"})
 _LEAST_PREFIX = 3
 _FARTHEST = 10**9
 _ENOUGH = 20
-"""If fewer snippets have all the words, those that have any of them are searched."""
+"""If fewer snippets than this have all the words, those that have any of them are found."""
 _SHORT_SNIPPET = 100
-"""Tokens. A budget divided by this is the number of snippets to ask for at first; more are asked for if they fit."""
+"""Tokens. The first search asks for as many such snippets as fit into the budget; more are read if they fit."""
 _DEEPEST = 400
-"""Snippets that a page of documentation is made of, at most."""
+"""No further snippets are read for documentation after this many."""
 
 
 class RepositoryName(NamedTuple):
@@ -60,7 +60,7 @@ class SnippetList(list[SnippetResult]):
 
     notices: tuple[Notice, ...] = ()
     next_cursor: str | None = None
-    """Of a hybrid list that goes on."""
+    """Continues a hybrid list; None if nothing follows."""
 
 
 @contextmanager
@@ -111,7 +111,9 @@ class SearchService:
     def search_repositories(
         self, library_name: str, query: str | None = None, limit: int | None = 10
     ) -> list[LibraryMatch]:
-        """Libraries by title, id and description, then by their snippets. `query`: what the library is wanted for."""
+        """Libraries that match by title, id or description, then those that match only by their snippets. `query`: the
+        task that the library is wanted for.
+        """
         name = " ".join(library_name.split())
         if not name or self._reading is None:
             return []
@@ -130,7 +132,7 @@ class SearchService:
         return ranked(found, name, named=frozenset(named), matching=matching)[:limit]
 
     def _hint(self, library_id: str) -> str:
-        """What to do about an id that does not exist."""
+        """A hint for an id that does not exist: the id that was probably meant, or a command."""
         known = [library.library_id for library in self.libraries()]
         meant = close_id(library_id, known)
         if meant is not None:
@@ -188,7 +190,7 @@ class SearchService:
         project: str | None = None,
         page: int = 1,
     ) -> LibraryDocs:
-        """The best snippets of one version, whole ones up to a budget of tokens."""
+        """The best snippets of one version: as many whole ones as fit into `tokens`."""
         _check_kind(kind)
         budget = DEFAULT_TOKENS if tokens is None else tokens
         checked("tokens", budget, int, least=1)
@@ -204,8 +206,8 @@ class SearchService:
     def _by_words(
         self, query: str, filters: SearchFilters, limit: int, offset: int
     ) -> list[tuple[ChunkContext, Citation, float]]:
-        """Snippets with all words, or with any of them if those are few. This does not depend on the limit, so that
-        pages of any size are parts of one list.
+        """Snippets with all words of the query, or with any of them if few have all. This does not depend on the limit,
+        so that pages of any size are parts of one list.
         """
         assert self._reading is not None  # the library was found in it
         index = lexical_index(self._reading, self._session.settings)
@@ -259,8 +261,8 @@ def _continued(first: SnippetList, search: Callable[..., SnippetList]) -> Iterat
 
 
 def preprocess(query: str) -> str:
-    """What a person or an agent types, as a query: one space between words, no parentheses, and the last word as a
-    prefix, because it may be half typed. The operators `*`, "…", AND, OR and NOT are kept.
+    """Turns typed text into a query: one space between words, no parentheses, and the last word as a prefix, because it
+    may be half typed. The operators `*`, "…", AND, OR and NOT are kept.
     """
     words = query[:MAX_QUERY_CHARS].translate(_PARENTHESES).split()
     if words and _may_be_half_typed(words):
@@ -294,7 +296,7 @@ def _is_allowed(library_id: str, settings: Settings) -> bool:
 
 
 def close_id(wanted: str, known: Sequence[str]) -> str | None:
-    """The library that was probably meant: the same id in other case, its last part alone, or a misspelling."""
+    """The known id that was probably meant, or None: in another case, by its last part alone, or misspelt."""
     plain = wanted.strip().casefold()
     for library_id in known:
         if plain.lstrip("/") in (library_id.casefold().lstrip("/"), library_id.casefold().rpartition("/")[2]):

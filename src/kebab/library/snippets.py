@@ -1,7 +1,7 @@
-"""Makes the snippet that people and agents read from a stored chunk: title, breadcrumb, and code without its fence.
+"""Makes snippets from stored chunks: title, breadcrumb, and code without its fence.
 
-Markdown and reStructuredText are parsed again from the passage itself. In HTML and notebooks the parser has left marks
-(`BLOCK_BREAK`), and the span names the language; a code span without a mark means that all of the passage is code.
+Passages of Markdown and reStructuredText are parsed again. In passages of HTML and notebooks, the parser has put a mark
+(`BLOCK_BREAK`) before the code, and the code span names the language; such a passage without a mark is all code.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def make_snippet(
     score: float,
     url: str | None = None,
 ) -> LibrarySnippet:
-    """`library` and `page` are titles."""
+    """Makes a snippet from a chunk. `library` and `page` are titles."""
     *above, title = _without_repetition((library, page, *headings))
     language, description, content = _parts(kind, text, citation, headings)
     return LibrarySnippet(
@@ -84,7 +84,7 @@ def format_of(path: str) -> str:
 
 
 def _parts(kind: str, text: str, citation: Citation, headings: tuple[str, ...]) -> SnippetParts:
-    """`headings`: those above the passage. Only these are removed from the text, as title and breadcrumb have them."""
+    """Splits a passage into its parts. `headings` are removed from the text, because title and breadcrumb show them."""
     text = _LINE_END.sub("\n", text)
     format_ = format_of(citation.path)
     if format_ == "ipynb":
@@ -157,7 +157,7 @@ def _markdown_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
     ):
         before, shown = lines[: block.start], lines[block]
         code = fence_lines(shown)
-    elif nested:  # in a list or a quote, of which this may be the middle
+    elif nested:  # the code is in a list or a quote, and the passage may be the middle of it
         fence = nested[0]
         before, shown = list(map(unquoted, lines[: fence.first])), list(map(unquoted, lines[fence.first : fence.after]))
         code = fence_lines(shown, closed=fence.after > fence.end)
@@ -168,7 +168,7 @@ def _markdown_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
 
 
 def _rst_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
-    """By its blocks: headings and directives belong neither to the introduction nor to the code."""
+    """Splits a passage into introduction and code. Headings and directives belong to neither."""
     found = next((block for block in rst_blocks(text) if block.kind == "code"), None)
     if found is None:
         return SnippetParts("", "", dedented(text).strip("\n"))

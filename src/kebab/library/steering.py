@@ -15,7 +15,7 @@ from kebab.ingest.report import Failure, IngestReport
 from kebab.library.snippets import is_llms_txt
 
 _FILES = ("kebab.json", "context7.json")
-"""The first one found is used."""
+"""Names of steering files; the first readable one is used."""
 _MOST_BYTES = 1 << 20
 _DOCUMENTATION = frozenset({".md", ".mdx", ".markdown", ".rst", ".txt", ".ipynb", ".html", ".htm"})
 _CODE = frozenset(
@@ -32,12 +32,12 @@ class Steering(NamedTuple):
     title: str | None = None
     description: str | None = None
     folders: tuple[str, ...] = ()
-    """Only files below these; all if empty."""
+    """Only files below these folders are indexed; all files if empty."""
     exclude_folders: tuple[str, ...] = ()
     exclude_files: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     previous_versions: tuple[str, ...] = ()
-    """Tags that its authors want indexed too."""
+    """Tags that the library's authors want indexed too."""
 
     def takes(self, path: str) -> bool:
         if self.folders and not any(_is_below(path, folder) for folder in self.folders):
@@ -51,7 +51,7 @@ class Steering(NamedTuple):
 
 
 def steering_of(tree: FileTree, files: Sequence[TreeFile], report: IngestReport) -> Steering:
-    """The content of the first steering file of a library."""
+    """The content of a library's kebab.json or context7.json, or of its llms.txt if it has no other file."""
     by_path = {file.path: file for file in files}
     with tree.reading() as reader:
         for name in _FILES:
@@ -67,7 +67,7 @@ def steering_of(tree: FileTree, files: Sequence[TreeFile], report: IngestReport)
 
 
 def documentation_files(files: Iterable[TreeFile], steering: Steering) -> list[TreeFile]:
-    """Documentation; source code only if there is nothing else."""
+    """The documentation files among `files`, or the source code if there is no documentation."""
     documentation, code = [], []
     for file in files:
         path = PurePosixPath(file.path)
@@ -84,7 +84,7 @@ def documentation_files(files: Iterable[TreeFile], steering: Steering) -> list[T
 
 
 def read_steering(data: bytes) -> Steering | None:
-    """None if it is no JSON object. Entries of a wrong type are ignored."""
+    """Reads a steering file; None if it is no JSON object. Entries of a wrong type are ignored."""
     try:
         found = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -105,7 +105,7 @@ def read_steering(data: bytes) -> Steering | None:
 
 
 def read_llms_txt(data: bytes) -> Steering:
-    """Title and description: the first heading and the first quotation."""
+    """Title and description of an llms.txt: its first heading and its first quotation."""
     lines = data[:_BEGINNING].decode("utf-8-sig", "replace").splitlines()
     title = next((line[2:] for line in lines if line.startswith("# ")), None)
     description = next((line.lstrip("> ") for line in lines if line.startswith(">")), None)
@@ -113,7 +113,7 @@ def read_llms_txt(data: bytes) -> Steering:
 
 
 def _text(value: Any) -> str | None:
-    """On one line: it stands in lists and headings."""
+    """The value on one line, because it stands in lists and headings; None if it is empty or no text."""
     line = one_line(value)[:_MOST_CHARACTERS] if isinstance(value, str) else ""
     return line or None
 
@@ -125,7 +125,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    """`docs/old` from the root on; a single name, or a pattern, anywhere: `*archive*`, `i18n`."""
+    """Whether a file is below a folder. `docs/old` begins at the root; `i18n` or `*archive*` may be at any depth."""
     anywhere = folder.startswith("**/")
     wanted = folder.removeprefix("**/").removeprefix("./").strip("/")
     parents = path.split("/")[:-1]

@@ -1,6 +1,6 @@
-"""Makes one version of a library and replaces the searched one when it is complete.
+"""Makes one version of a library, which replaces the searched version when it is complete.
 
-An interrupted run is continued by the next. Files that another version has are neither read nor stored again.
+The next run continues an interrupted one. Files that another version has are neither read nor stored again.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import DocumentStore, LibraryWriter
 
 _GROUP_CHARACTERS = 500_000
-"""Written in one transaction."""
+"""Documents are collected up to this many characters and then written in one transaction."""
 
 
 class WantedFile(NamedTuple):
     path: str
     key: str
-    """The same for the same bytes."""
+    """Files with the same bytes have the same key."""
     fingerprint: str
-    """Of the parser and the settings."""
+    """Stands for the parser and the settings: a file is parsed again when it changes."""
 
 
 def library_document_id(library_id: str, path: str, content: str) -> str:
-    """The same in every version that has the same bytes at this path."""
+    """The id of a document, which is the same in every version that has the same content at this path."""
     return document_id(library_id, f"{path}\0{content}")
 
 
@@ -53,8 +53,8 @@ class VersionMaker:
         document_of: Callable[[WantedFile, str], IndexedDocument | None],
         indexed_at: str | None = None,
     ) -> int:
-        """Returns the number of snippets. `document_of` gets a file and the name of its source. `indexed_at`: now, if
-        None.
+        """Makes a version and returns the number of its snippets. `document_of` makes a document from a file and the
+        name of its source. `indexed_at`: None for now.
         """
         making = self._libraries.begin(library_id, tag, commit)
         new = self._not_known(library_id, making, files)
@@ -78,7 +78,7 @@ class VersionMaker:
         return self._libraries.finish(making, indexed_at)
 
     def _not_known(self, library_id: str, making: Making, files: Sequence[WantedFile]) -> list[WantedFile]:
-        """Files that neither an interrupted run nor another version has."""
+        """Returns the files that must be read. Documents of other versions are shared, outdated files are dropped."""
         wanted = {file.path: (file.key, file.fingerprint) for file in files}
         done = {path for path, file in making.done.items() if wanted.get(path) == (file.key, file.fingerprint)}
         self._libraries.drop(making, [file for path, file in making.done.items() if path not in done])

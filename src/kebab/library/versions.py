@@ -11,13 +11,13 @@ from kebab.core.libraries import Library
 _NUMBERS = re.compile(
     r"(?<!\d)(?:(?P<many>\d+(?:\.\d+)+|\d+(?:_\d+)+(?!\d|[._]\d)|\d+(?:-\d+){2,}(?!\d|[-._]\d))|(?P<one>\d+))", re.ASCII
 )
-"""1.2.3, 1_2_3 and 2024-01-31, each with one kind of separator: py3_1.2 is not 3.1.2."""
+"""Matches 1.2.3, 1_2_3 and 2024-01-31, each with one kind of separator: py3_1.2 is not 3.1.2."""
 _STAGES = {
     "dev": -9, "snapshot": -8, "nightly": -7, "canary": -6, "next": -5, "a": -4, "alpha": -4, "b": -3, "beta": -3,
     "m": -2, "milestone": -2, "c": -1, "rc": -1, "pre": -1, "preview": -1,
     "final": 0, "ga": 0, "release": 0, "stable": 0, "p": 1, "patch": 1, "post": 1, "sp": 1,
 }  # fmt: skip
-"""What may follow the numbers: negative before the release, 0 the release itself, positive after it."""
+"""Words that may follow the numbers: negative ones come before the release, 0 is the release, positive ones follow."""
 _STAGE = re.compile(
     rf"[-._]?({'|'.join(sorted(_STAGES, key=len, reverse=True))})(?![a-z])(?:\.?(\d+(?:\.\d+)*)|[-_](\d+)(?!\.?\d))?",
     re.ASCII,
@@ -26,9 +26,9 @@ _STARTS_WITH_NUMBERS = re.compile(r"(?:.*[@/])?v?", re.DOTALL)
 _ANY = re.compile(r"\d\.[x*](?![a-z0-9])", re.ASCII)
 _SAYS_NOTHING = frozenset({"", "v", "ver", "version", "r", "rel", "release", "releases"})
 _LONGEST = 200
-"""Characters of a version's name."""
+"""Characters. A longer name is no version."""
 _MOST_DIGITS = 18
-"""Of one number; Python refuses to read very long ones."""
+"""Limit of digits in one number, because Python refuses to read very long numbers."""
 _NOT_IN_NAMES = re.compile(r"[-_.]+")
 _MAJOR_OF_GO = re.compile(r"(?:/|\.)v\d+$", re.ASCII)
 
@@ -43,12 +43,12 @@ class Choice(NamedTuple):
 
 
 def latest_first(names: Iterable[str]) -> list[str]:
-    """Names that are no version come last."""
+    """The names, the latest version first. Names that are no version come last."""
     return sorted(names, key=lambda name: (_order(name) or _NONE, name), reverse=True)
 
 
 def ordered(library: Library) -> Library:
-    """With its default version first, then from the latest down."""
+    """The library with its default version first, then its tags from the latest down."""
     by_name = {version.name: version for version in library.versions}
     names = latest_first(name for name in by_name if name is not None)
     first = [by_name[None]] if None in by_name else []
@@ -56,8 +56,8 @@ def ordered(library: Library) -> Library:
 
 
 def choose(wanted: str, indexed: Iterable[str], package: str = "") -> Choice:
-    """The same version, else the nearest lower one, else the default branch. If tags name packages, only those of
-    `package` count.
+    """The indexed version that fits the wanted one: the same, else the nearest lower one, else the default branch. If
+    tags name packages, only the tags of `package` count.
     """
     names = _of_package(package, list(indexed))
     shown = shortened(wanted)
@@ -74,7 +74,7 @@ def choose(wanted: str, indexed: Iterable[str], package: str = "") -> Choice:
 
 
 def same_version(wanted: str, indexed: Iterable[str]) -> str | None:
-    """The name that means the same: v1.2.0 for 1.2, but neither gadget@1.2.0 for widget@1.2.0 nor 2.0 for 2.x."""
+    """The indexed name of the wanted version, or None. For 1.2 that may be v1.2.0; 2.0 does not count as 2.x."""
     names = list(indexed)
     for text in (wanted, wanted.strip()):
         if text in names:
@@ -91,15 +91,15 @@ def same_version(wanted: str, indexed: Iterable[str]) -> str | None:
 
 
 def shortened(version: str) -> str:
-    """For a sentence."""
+    """The version cut to 60 characters, for use in a sentence."""
     return version if len(version) <= 60 else f"{version[:60]}…"
 
 
 def likeness(package: str, library_id: str, title: str) -> int | None:
-    """How likely a package of a lock file is this library: 0 by owner and project, 1 by its name, 2 by its last part;
-    None if it is another.
+    """How likely a package of a lock file is this library: 0 if owner and project match, 1 if the name matches, 2 if
+    only the last part of the name matches, None if nothing does.
 
-    @types/widget is not widget: it has versions of its own.
+    @types/widget does not match widget, because it has versions of its own.
     """
     _, owner, project = library_id.split("/", 2)
     names = {_plain(name) for name in _names_of(package)}
@@ -113,8 +113,8 @@ def likeness(package: str, library_id: str, title: str) -> int | None:
 
 
 def _names_of(package: str) -> set[str]:
-    """Go modules begin with a host, and from the second major version on they end in it: github.com/acme/widget/v2,
-    gopkg.in/yaml.v3.
+    """The names of a package. A Go module (github.com/acme/widget/v2, gopkg.in/yaml.v3) is also named by its path
+    without the host, and without the major version at the end.
     """
     host, slash, path = package.partition("/")
     if not slash or "." not in host or host.startswith("@"):
@@ -123,7 +123,7 @@ def _names_of(package: str) -> set[str]:
 
 
 def _of_package(package: str, tags: list[str]) -> list[str]:
-    """In a repository of several packages: the tags of this one, else the tags that name none."""
+    """The tags of this package in a repository of several packages, else the tags that name no package, else all."""
     if not package:
         return tags
     names = {_plain(part) for name in _names_of(package) for part in (name.lstrip("@"), name.rpartition("/")[2])}
@@ -137,19 +137,19 @@ def _plain(name: str) -> str:
 
 
 class _Order(NamedTuple):
-    """Compares versions: v1.2.0, 1.2 and widget-1.2.0 are equal; 1.2-rc.1 is lower."""
+    """The sort key of a version: v1.2.0, 1.2 and widget-1.2.0 are equal; 1.2-rc.1 is lower."""
 
     numbers: tuple[int, ...]
     stage: int
     stage_numbers: tuple[int, ...]
     is_plain: bool
-    """Whether nothing unknown follows: 1.2.3-arm64 is lower than 1.2.3."""
+    """Whether no unknown text follows the numbers and the stage: 1.2.3-arm64 is lower than 1.2.3."""
     rest: str
 
 
 class _Version(NamedTuple):
     package: str
-    """The name before the numbers, if it means anything."""
+    """The name before the numbers; empty if it is only a word such as `v` or `release`."""
     order: _Order
 
 
@@ -166,7 +166,7 @@ def _agree(one: _Version, other: _Version) -> bool:
 
 
 def _read(name: str) -> _Version | None:
-    """None if it is no version."""
+    """Parses the name of a version; None if it is no version."""
     text = _without_build(name.strip().casefold())
     match = None if len(text) > _LONGEST or _ANY.search(text) else _version_numbers(text)
     if match is None:
@@ -184,15 +184,15 @@ def _read(name: str) -> _Version | None:
 
 
 def _without_build(text: str) -> str:
-    """2.1.0+cu118 is a build of 2.1.0; the + in c++-1.2 belongs to the name."""
+    """The text without its build: 2.1.0+cu118 becomes 2.1.0. The + in c++-1.2 belongs to the name, so it stays."""
     digit = re.search(r"\d", text, re.ASCII)
     plus = text.find("+", digit.end()) if digit else -1
     return text if plus < 0 else text[:plus]
 
 
 def _version_numbers(text: str) -> re.Match[str] | None:
-    """The numbers at the beginning; else the last that have dots, because names contain numbers too (log4j-2.17.1);
-    else the last.
+    """Finds the numbers of the version. Numbers such as 2.17.1 count before single ones, because names contain numbers
+    too (log4j-2.17.1); of several, those at the beginning count, else the last.
     """
     many: list[re.Match[str]] = []
     single: list[re.Match[str]] = []
@@ -200,7 +200,7 @@ def _version_numbers(text: str) -> re.Match[str] | None:
     start, position = first.end() if first else 0, 0
     while (match := _NUMBERS.search(text, position)) is not None:
         stage = _STAGE.match(text, match.end())
-        position = (stage or match).end()  # the numbers in 2.0-rc.1.2 are not the version's
+        position = (stage or match).end()  # skips the numbers of a stage, such as 1.2 in 2.0-rc.1.2
         if match["many"]:
             many.append(match)
         elif not text[position : position + 1].isalnum():
@@ -212,7 +212,7 @@ def _version_numbers(text: str) -> re.Match[str] | None:
 
 
 def _whole_numbers(text: str) -> tuple[int, ...] | None:
-    """Without zeros at the end: 1.2 is 1.2.0."""
+    """The numbers without zeros at the end, since 1.2 is 1.2.0; None if one is too long."""
     parts = re.findall(r"\d+", text, re.ASCII)
     if any(len(part) > _MOST_DIGITS for part in parts):
         return None
