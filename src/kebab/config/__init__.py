@@ -1,1 +1,1 @@
-"""Typed settings and where their values come from. Nothing else reads files or the environment for them."""
+"""Typed settings. Only this package reads their values from files and the environment."""

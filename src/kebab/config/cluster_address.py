@@ -13,7 +13,7 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 
 
 class Node(NamedTuple):
-    """One of its servers."""
+    """A server of a cluster."""
 
     host: str
     port: int = _PORT
@@ -23,12 +23,12 @@ class Node(NamedTuple):
 
 
 class ClusterAddress(NamedTuple):
-    """A knowledge base in a Qdrant cluster. Written out, it is the address again."""
+    """A knowledge base in a Qdrant cluster. str() returns its address."""
 
     nodes: tuple[Node, ...]
-    """Any of them can be asked; when one does not answer, the next is."""
+    """Every server can answer any request. If one does not answer, the next one is asked."""
     name: str
-    """What the names of its collections begin with."""
+    """The prefix of the names of its collections."""
     tls: bool = False
 
     def __str__(self) -> str:
@@ -36,9 +36,9 @@ class ClusterAddress(NamedTuple):
 
 
 def cluster_address(url: str) -> ClusterAddress:
-    """The parsed address, or a UsageError. It must not contain a key, because addresses are shown."""
+    """Parses an address, or raises UsageError. It must not contain a key, because Kebab displays addresses."""
 
-    shown = url.partition("?")[0]  # a key may follow
+    shown = url.partition("?")[0]  # the part after ? may contain a key
 
     def wrong(message: str) -> UsageError:
         return UsageError(
@@ -68,7 +68,7 @@ def cluster_address(url: str) -> ClusterAddress:
 
 
 def _node(text: str) -> Node:
-    """A server, or a ValueError."""
+    """Parses HOST or HOST:PORT, or raises ValueError."""
     parts = urlsplit(f"//{text}")
     if not parts.hostname or parts.port == 0:
         raise ValueError(text)

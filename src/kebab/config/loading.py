@@ -1,5 +1,7 @@
-"""Settings from defaults < config file < environment < flags, each value with its origin; strict about keys, types and
-bounds. The default place of the database is the nearest `.kebab` folder upwards, else the user's data folder.
+"""Loads settings from defaults, config file, environment and flags, where each overrides the ones before it.
+
+Keys, types and bounds are checked, and the origin of each value is kept. The default place of the database is the
+nearest `.kebab` folder in the current folder or above it, or else the user's data folder.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from kebab.core.checking import checked, close_to, from_text
 from kebab.core.errors import ConfigError, UsageError
 
 NOT_SETTINGS = frozenset({"KEBAB_CONFIG", "KEBAB_DB"})
-"""Variables that stand for the flags --config and --db."""
+"""Environment variables for the flags --config and --db, which are not settings."""
 FILE_NAME = "kebab.sqlite"
 LOCAL_FOLDER = ".kebab"
 
@@ -24,7 +26,7 @@ LOCAL_FOLDER = ".kebab"
 class LoadedSettings(NamedTuple):
     settings: Settings
     origins: dict[str, str]
-    """Key → "config.toml", "environment KEBAB_…" or "flag"; a key that is absent has its default."""
+    """Key → path of the config file, "environment KEBAB_…" or "flag". A key that is absent has its default."""
     config_file: Path | None
 
 
@@ -41,7 +43,7 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def _xdg(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
-    """The specification says that a relative path in these variables is to be ignored."""
+    """Returns Kebab's folder in an XDG base folder. The XDG specification says to ignore relative paths."""
     given = environment.get(variable, "")
     return (Path(given) if Path(given).is_absolute() else Path.home() / fallback) / "kebab"
 
@@ -51,7 +53,10 @@ def load_settings(
     environment: Mapping[str, str] = os.environ,
     flags: Mapping[str, Any] | None = None,
 ) -> LoadedSettings:
-    """`flags` are dotted keys, such as {"store.path": "notes.sqlite"}. A named config file must exist."""
+    """Loads and checks all settings. `flags` have dotted keys, such as {"store.path": "notes.sqlite"}.
+
+    Raises ConfigError if the caller or KEBAB_CONFIG names a config file that does not exist.
+    """
     named = config_file or environment.get("KEBAB_CONFIG")
     path = Path(named).expanduser() if named else config_folder(environment) / "config.toml"
     if named and not path.is_file():
@@ -67,7 +72,7 @@ def load_settings(
     if flags.get("store.path") is None and environment.get("KEBAB_DB"):
         flags["store.path"] = environment["KEBAB_DB"]
     place = str(flags.get("store.path"))
-    if "://" in place or place.startswith("qdrant:"):  # an address that is written wrongly is no file
+    if "://" in place or place.startswith("qdrant:"):  # so that a misspelt address is not taken for a file
         flags["store.url"] = flags.pop("store.path")
     known = _by_key()
     for key, value in flags.items():
@@ -85,7 +90,7 @@ def load_settings(
 
 
 def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
-    """If a file and a cluster are both named, the one from the stronger origin counts."""
+    """If store.path and store.url are both set, removes the one that the other's origin overrides."""
 
     def nearness(key: str) -> int:
         return 2 if origins[key] == "flag" else 1 if origins[key].startswith("environment ") else 0
@@ -101,7 +106,7 @@ def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
 
 
 def _settle_chunk_sizes(values: dict[str, Any], origins: Mapping[str, str]) -> None:
-    """Checks that the target is not above the maximum. A default target is lowered to the maximum instead."""
+    """Raises ConfigError if target_tokens is above max_tokens. A default target is lowered to the maximum instead."""
     target, most = "chunking.target_tokens", "chunking.max_tokens"
     longest = values.get(most, ChunkingSettings().max_tokens)
     if target not in values:
@@ -177,14 +182,14 @@ def _read_environment(environment: Mapping[str, str], values: dict[str, Any], or
 
 
 def _by_key() -> dict[str, SettingField]:
-    """Every setting by its key, and by its alias where it has one."""
+    """Returns every setting by its key, and also by its alias if it has one."""
     known = {item.key: item for item in all_settings()}
     return known | {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
 
 
 def _checked(item: SettingField, value: Any, where: str, path: str | None = None) -> Any:
-    """The value as the setting's type, or an error that names the place, the key and what is allowed."""
-    is_allowed = item.type is not int or not isinstance(value, float)  # unlike JSON, TOML tells 10.0 from 10
+    """Returns the value in the setting's type, or raises ConfigError with the place, the key and the allowed values."""
+    is_allowed = item.type is not int or not isinstance(value, float)  # TOML distinguishes 10.0 from 10, unlike JSON
     try:
         bounds: dict[str, Any] = {"least": item.least, "most": item.most, "choices": item.choices}
         value = checked(item.key, value, item.type, **bounds, may_be_empty=True)
@@ -202,7 +207,7 @@ def _checked(item: SettingField, value: Any, where: str, path: str | None = None
 
 def _unknown(name: str, known: Iterable[str], where: str, noun: str, path: str | None) -> ConfigError:
     section, _, last = name.rpartition(".")
-    # By the last part alone: within a section all names begin alike, and anything would be close.
+    # Only the last part is compared, because all keys of a section begin alike and would seem similar.
     close = close_to(last, [key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == section])
     meant = f"{section}.{close}".lstrip(".") if close else close_to(name, known, cutoff=0.8)
     hint = f"Did you mean {meant}?" if meant else "All settings are listed by: kb config show"
@@ -210,7 +215,7 @@ def _unknown(name: str, known: Iterable[str], where: str, noun: str, path: str |
 
 
 def database_path(settings: Settings, start: Path | None = None) -> tuple[Path, bool]:
-    """The file, and whether it was named by the user (then it must exist for reading)."""
+    """Returns the path of the database, and whether the user named it (then it must exist for reading)."""
     if settings.store.path:
         return Path(settings.store.path).expanduser(), True
     folder = (start or Path.cwd()).absolute()
@@ -222,7 +227,7 @@ def database_path(settings: Settings, start: Path | None = None) -> tuple[Path, 
 
 
 def database_address(settings: Settings) -> str:
-    """An absolute value for --db, valid in every folder of this machine."""
+    """Returns an absolute path or address for --db, valid in every folder of this machine."""
     if not settings.store.url:
         return str(database_path(settings)[0].absolute())
     from kebab.config.cluster_address import cluster_address

@@ -15,9 +15,9 @@ _SECTION = re.compile(r"\s*\[\s*(?P<name>[\w.-]+)\s*\]\s*(#.*)?")
 
 
 def set_values(path: Path, values: Mapping[str, Any]) -> None:
-    """Sets values by their dotted keys, such as search.rrf_k. A missing file is created.
+    """Sets values by their dotted keys, such as search.rrf_k, and creates the file if it is missing.
 
-    The file is replaced as a whole, and only if the new settings are valid.
+    Replaces the file in one step, and only if the new settings are valid.
     """
     try:
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -41,7 +41,7 @@ def set_values(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def _with_value(text: str, section: str, name: str, value: str) -> str:
-    """Replaces the value; a new one becomes the first of its section, or of a new section at the end."""
+    """Returns the file's text with this value. A new setting comes first in its section, or in a new last section."""
     lines = text.splitlines()
     here, begin = "", None
     own = re.compile(rf"(\s*{re.escape(name)}\s*=\s*)([^#]*?)(\s*#.*)?")

@@ -1,1 +1,1 @@
-"""Ingest: from files to indexed documents."""
+"""Ingest: reads files and indexes them as documents."""

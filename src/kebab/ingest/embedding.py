@@ -1,7 +1,7 @@
 """The second half of an ingest: a vector for every chunk that has none.
 
-It begins after the text index is written, so that search works meanwhile. It can be stopped anywhere: finished
-vectors are stored, and the next run continues. The same text is embedded only once, in however many files it occurs.
+It begins after the text index is written, so that search by words works meanwhile. It can be stopped at any time:
+finished vectors are stored, and the next run continues. A text that occurs in several files is embedded only once.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from kebab.session import Session
 
 _WINDOW = 2048
-"""Chunks that are read together: enough to find many of one length, few enough to hold in memory."""
+"""Chunks read together: enough to batch texts of similar length, few enough to keep in memory."""
 _AT_ONCE = 64
-"""Texts embedded between two commits, at most."""
+"""The most texts embedded between two commits."""
 _CHARS_AT_ONCE = 24_000
-"""Characters embedded between two commits: about a second of work, which is lost if the process is killed."""
+"""The most characters embedded between two commits. A killed process loses this much work, about a second."""
 _CHARS_WHEN_STOPPABLE = 4096
-"""The same if the caller may stop the run: a third of a second of work."""
+"""The most characters between two commits if the caller may stop the run: about a third of a second of work."""
 _REFUSED_IN_A_ROW = 8
-"""After so many refused texts in a row, the model may refuse everything."""
+"""After so many refused texts in a row, a harmless text tests whether the model refuses everything."""
 _HARMLESS = "Is it about the text?"
 
 
@@ -45,7 +45,7 @@ class _Waiting(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Text:
-    """A text to embed, and the chunks that have it."""
+    """A text to embed, and the chunks with this text."""
 
     hash: bytes
     text: str
@@ -64,20 +64,20 @@ def embed_missing(
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> bool:
-    """Makes the missing vectors until `stop` returns True. Returns whether all are made. `purpose` is shown to other
-    writers that wait.
+    """Makes the missing vectors until `stop` returns True. Returns whether all are made. `purpose` is the reason that
+    other writers see while they wait.
     """
     models = session.models
     return models is None or _Embedding(session, purpose, models, report, progress or quiet, stop).run()
 
 
 def rebuild_vectors(session: Session, progress: Progress | None = None) -> IngestReport:
-    """Forgets all vectors and makes them again with the models of the settings."""
+    """Deletes the vectors of the models in the settings and makes them again."""
     models = session.models
     if models is None:
         raise VectorsOff()
     for embedder in models.embedders:
-        embedder.embed(["Is it there?"], "passage")  # before anything is forgotten
+        embedder.embed(["Is it there?"], "passage")  # a broken model raises here, before the deletion
     report = IngestReport()
     with session.writing("kb index --rebuild-vectors", existing=True) as writing:
         writing.vectors().clear(models.embedders)
@@ -87,7 +87,7 @@ def rebuild_vectors(session: Session, progress: Progress | None = None) -> Inges
 
 @dataclass
 class _Embedding:
-    """One run. The writer's lock is held for a moment per batch and never while a model computes."""
+    """One run. It holds the writer's lock only for a moment per batch, and never while a model computes."""
 
     _session: Session
     _purpose: str
@@ -101,7 +101,7 @@ class _Embedding:
     _refused_in_a_row: int = 0
 
     def run(self) -> bool:
-        """Whether all has been embedded."""
+        """Embeds all chunks, and returns False if `stop` ended that early."""
         started = time.perf_counter()
         try:
             self._embed_all()
@@ -113,7 +113,7 @@ class _Embedding:
 
     @contextmanager
     def _store(self) -> Iterator[VectorWriter]:
-        """Waits for another writer as long as it takes: text comes before vectors."""
+        """Opens the store for writing. Waits for other writers as long as it takes, because they may index text."""
         with ExitStack() as lock:
             while True:
                 try:
@@ -128,7 +128,7 @@ class _Embedding:
         with self._store() as store:
             self._total = store.count_pending(embedders)
         for waiting in self._windows(lambda store, after: store.pending(embedders, after=after, limit=_WINDOW)):
-            # Embed secondary-space texts first, so that a primary-space vector implies that both exist.
+            # Secondary spaces come first, so that a chunk with a primary vector also has its secondary one.
             for primary, space_of in ((False, self._models.secondary_of), (True, self._models.primary_of)):
                 for embedder in embedders:
                     self._embed(
@@ -176,15 +176,15 @@ class _Embedding:
             with self._store() as store:
                 batch = self._without_known(store, embedder, batches.pop(0), primary=primary)
             if not self._embed_batch(embedder, batch, primary=primary):
-                # Another process works on the same batches. From the other end, the two meet in the middle.
+                # Another process embeds the same batches: going on from the other end avoids making vectors twice.
                 batches.reverse()
 
     def _without_known(
         self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, primary: bool
     ) -> list[_Text]:
-        """Links the texts that already have a vector; returns the others, with the chunks that still have them.
+        """Links chunks whose text already has a vector, and returns the other texts.
 
-        Another process may have written meanwhile, so that a chunk's key may belong to another text now.
+        Another process may have changed chunks meanwhile, so chunks that no longer have their text are left out.
         """
         texts = list(texts)
         chunks = store.chunks([key for text in texts for key in text.chunks])
@@ -197,9 +197,9 @@ class _Embedding:
         return [text for text in texts if text.chunks and text.chunks[0] not in linked]
 
     def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, primary: bool) -> bool:
-        """Returns False if another process has made some of these vectors meanwhile.
+        """Embeds and stores a batch. Returns False if another process made some of these vectors meanwhile.
 
-        The texts of a refused batch are tried one by one, so that only the offending one gets no vector.
+        If the model refuses the batch, its texts are tried one by one, so that only refused texts get no vector.
         """
         if not batch:
             return True
@@ -250,7 +250,7 @@ def hash_of_text(text: str) -> bytes:
 
 
 def _by_length(texts: Iterable[_Text], most_characters: int) -> Iterator[list[_Text]]:
-    """Batches of texts of about one length, the longest first: a lack of memory shows at once."""
+    """Yields batches of texts of similar length, the longest first, so that a lack of memory shows at once."""
     batch: list[_Text] = []
     for text in sorted(texts, key=lambda text: -len(text.text)):
         if batch and (len(batch) == _AT_ONCE or (len(batch) + 1) * len(batch[0].text) > most_characters):

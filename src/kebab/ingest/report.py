@@ -33,11 +33,11 @@ SKIP_REASONS = {
 
 
 def quiet(event: str, **details: Any) -> None:
-    """A Progress that shows nothing."""
+    """Ignores all events: a Progress that shows nothing."""
 
 
 class Failure(NamedTuple):
-    """A file that could not be indexed; its text from an earlier ingest stays."""
+    """A file that could not be indexed, whose earlier text stays indexed; or a warning about a file."""
 
     path: str
     code: str
@@ -72,7 +72,7 @@ class IngestReport:
     changes: list[tuple[str, str]] = field(default_factory=list)
     """The first few files that were added, updated or removed: what happened, and the path."""
     absorbed: list[str] = field(default_factory=list)
-    """Single-file sources that are now part of a folder."""
+    """Names of single-file sources that are now part of a folder source."""
     reanalysed: int = 0
     """Chunks that were analysed again because the settings had changed."""
 
@@ -99,7 +99,7 @@ class IngestReport:
         self.failed.append(failure)
 
     def reject(self, path: str, error: ParseError) -> None:
-        """Counts a file that its parser refused as skipped, and one at which the parser crashed as failed."""
+        """Counts a file as failed if its parser crashed, and as skipped if its parser refused it."""
         if error.is_defect:
             self.fail(Failure(path, error.reason, error.message))
         else:
@@ -110,7 +110,7 @@ class IngestReport:
             self.changes.append((what, path))
 
     def include(self, other: IngestReport) -> None:
-        """Adds the numbers of another run."""
+        """Adds the numbers, skipped files, failures and warnings of another report."""
         for name in ("scanned", "added", "updated", "unchanged", "removed", "chunks", "bytes", "unread", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for reason, skipped in other.skipped.items():

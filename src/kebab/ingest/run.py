@@ -1,8 +1,8 @@
-"""Ingest, step by step: find the files, skip unchanged ones, read, parse, chunk, write, remove documents without files.
+"""Ingest: finds files, skips unchanged ones, parses, chunks and writes the rest, and removes documents without a file.
 
-Documents are written in small groups, each in one transaction: a run can be stopped anywhere and run again. A file that
-cannot be indexed is an entry in the report; only what stops the whole run (no space, no permission, a missing folder)
-is an exception.
+Documents are written in small groups, each in one transaction, so a run can be stopped at any time and run again. A
+file that cannot be indexed is an entry in the report. Problems that stop the whole run (no space, no permission, a
+missing folder) are exceptions.
 """
 
 from __future__ import annotations
@@ -49,27 +49,27 @@ if TYPE_CHECKING:
 STDIN_SOURCE = "stdin"
 
 _GROUP_CHARACTERS = 1 << 19
-"""Written together: enough that the text index is not rewritten for every file, few enough for short transactions."""
+"""Characters of a group of documents: enough to update the text index rarely, few enough for short transactions."""
 _GROUP_SECONDS = 0.5
 _MOST_AHEAD = 16
-"""Files that were read and are not written yet."""
+"""The most files that are read but not written yet."""
 _MOST_BYTES_AHEAD = 1 << 25
 _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 _LAST_MOMENT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 class _Begun(NamedTuple):
-    """A file that was read; its parser may still run."""
+    """A file that was read, and whose parser may still run."""
 
     path: str
     is_new: bool
     size: int
     document: Callable[[], IndexedDocument]
-    """Waits for the parser and raises what it raised."""
+    """Waits for the parser and returns the document, or raises ParseError."""
     elsewhere: bool
     """Whether the parser runs in another process."""
     seconds: float
-    """Spent on reading it."""
+    """Time spent on reading the file."""
 
 
 class _Waiting(NamedTuple):
@@ -78,7 +78,7 @@ class _Waiting(NamedTuple):
     document: IndexedDocument
     is_new: bool
     seconds: float
-    """Spent on reading it."""
+    """Time spent on reading and parsing the file."""
 
 
 def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
@@ -86,7 +86,7 @@ def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
 
 
 def _moment(time_of_file: float) -> str:
-    """As ISO in UTC, within the years that a date can have: file systems allow others."""
+    """Returns a file's time as ISO in UTC, limited to the years 1 to 9999, because file systems allow others."""
     within = min(max(time_of_file, _FIRST_MOMENT), _LAST_MOMENT)
     return datetime.fromtimestamp(within, UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
@@ -96,8 +96,8 @@ def nothing_yet() -> UsageError:
 
 
 class Fingerprints:
-    """One text per parser, which changes when the same bytes would give other chunks: then unchanged files are indexed
-    again.
+    """Computes a hash per parser of everything besides the file that shapes chunks: parser, chunker and settings.
+    Unchanged files are indexed again if the hash differs from the stored one.
     """
 
     def __init__(self, settings: Settings, chunker_version: str) -> None:
@@ -127,7 +127,7 @@ def ingest(
     known_only: bool = False,
     progress: Progress | None = None,
 ) -> IngestReport:
-    """Brings the paths, or every known source, up to date, and then the vectors. Fills `report` and returns it."""
+    """Indexes the changes in the paths, or in every known source, then makes vectors. Fills `report` and returns it."""
     if not all(map(os.fspath, paths)):
         raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
     models = session.models if embed else None  # a missing model is reported before the work, not after it
@@ -139,12 +139,12 @@ def ingest(
     missing: SourceError | None = None
     with session.writing("kb ingest", existing=known_only) as writing, session.parsers(password) as parsers:
         if embed:
-            with suppress(ModelError):  # words are indexed even if an endpoint cannot be asked now
+            with suppress(ModelError):  # words are indexed even if an embedding endpoint does not answer
                 writing.expect_vectors(models.embedders if models is not None else ())
         run = Ingest(session, writing, parsers.of, report, progress)
         try:
             run.folders(folders, name, known_only=known_only)
-        except SourceError as error:  # the other sources are embedded all the same
+        except SourceError as error:  # raised after the other sources are embedded
             missing = error
     if embed and (missing is None or report.scanned):
         embed_missing(session, "kb ingest", report, progress)
@@ -171,7 +171,7 @@ def ingest_text(
 
 
 class Ingest:
-    """One run. `report` is true at every moment, so that an interrupted run can say how far it came."""
+    """One run. `report` is always up to date, so that an interrupted run can show how far it came."""
 
     def __init__(
         self,
@@ -197,8 +197,8 @@ class Ingest:
         self._rewrite_incomplete_texts()
 
     def folders(self, paths: Sequence[Path], name: str | None = None, *, known_only: bool = False) -> None:
-        """Without paths, every known source; one whose folder is missing fails the run at its end. `known_only`: a path
-        that belongs to no known source is skipped.
+        """Ingests the paths, or every known source if there are no paths; then a missing folder raises SourceError only
+        after the other sources are ingested. `known_only`: skips paths that belong to no known source.
         """
         known = self._store.sources()
         scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
@@ -247,7 +247,7 @@ class Ingest:
         self.report.seconds = time.perf_counter() - self._started
 
     def _rewrite_incomplete_texts(self) -> None:
-        """Texts without a file whose writing was interrupted are written again from what is stored."""
+        """Writes texts without a file again, from their stored bodies, if writing them was interrupted."""
         if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
             return
         for title, state in self._store.known_files(STDIN_SOURCE).items():
@@ -290,7 +290,7 @@ class Ingest:
             self._absorb_lone_files(source, known, {file.absolute: file.path for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:
-            if scope.lies_in(skip.path):  # the path that was named is in a skipped folder
+            if scope.lies_in(skip.path):  # the path to ingest is in a skipped folder
                 self.report.skip(scope.below, skip.reason)
             elif scope.holds(skip.path):
                 self.report.skip(skip.path, skip.reason)
@@ -304,16 +304,16 @@ class Ingest:
         self._store.source_ingested(source.name, repository_of(root if source.kind == "folder" else root.parent))
 
     def _absorb_lone_files(self, folder: Source, known: Sequence[Source], files: dict[Path, str]) -> None:
-        """A file that was ingested alone and now comes with its folder becomes part of the folder."""
+        """Merges sources of single files that the scan of `folder` has found into the source `folder`."""
         for lone in roots_below(folder, known, "file"):
             path = files.get(Path(lone.root or ""))
-            if path is not None:  # otherwise the folder hides it, and it stays a source of its own
+            if path is not None:  # otherwise the scan has skipped the file, and its source stays
                 self._store.absorb_source(lone.name, folder.name, path)
                 self.report.absorbed.append(lone.name)
 
     def _take_files(self, source: Source, files: Sequence[FoundFile], states: Mapping[str, FileState]) -> set[str]:
-        """Returns the paths that must stay in the index. Parsers in other processes get files ahead; documents are
-        written in order.
+        """Indexes new and changed files, and returns the paths that must stay in the index. Parsers in other processes
+        get several files in advance; documents are written in order.
         """
         keep = {file.path for file in files}
         ahead: deque[_Begun] = deque()
@@ -342,7 +342,7 @@ class Ingest:
     def _begin_file(
         self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str, keep: set[str]
     ) -> _Begun | None:
-        """Reads the file and begins to parse it if it has changed. A file that cannot be read now stays indexed."""
+        """Reads the file, and begins to parse it if it has changed. A file that cannot be read now stays indexed."""
         started = time.perf_counter()
         try:
             settings = self._settings.ingest
@@ -378,13 +378,13 @@ class Ingest:
         return _Begun(file.path, known is None, read.size, document, elsewhere, time.perf_counter() - started)
 
     def _date_of_touched(self, source: str, path: str, known: FileState, read: FileBytes) -> str:
-        """The date that an ingest from scratch would give it: its own, or else the new time of the file."""
+        """Returns the date of a file whose time changed, not its content: the document's own, or else the new time."""
         date, modified = self._store.date_of(source, path), _moment(read.modified)
         if known.mtime_ns is not None:
             return modified if date == _moment(known.mtime_ns / 1e9) else date
         if date == modified or len(date) != len(modified):
             return date
-        try:  # an older index does not say whether that was the file's time
+        try:  # without a stored file time, only parsing tells whether the date came from the file's time
             return _date(self._parser_for(path).parse(read.data, path), path, read.modified)
         except ParseError:
             return date
@@ -408,7 +408,7 @@ class Ingest:
     def _document(
         self, source: str, path: str, parse: Callable[[], ParsedDocument], state: FileState, modified: float, trust: str
     ) -> IndexedDocument:
-        """Raises nothing but ParseError."""
+        """Parses and chunks a document. Raises no other error than ParseError."""
         with only_parse_errors():
             parsed = bounded(parse())
             chunks = self._chunker.chunk(parsed)

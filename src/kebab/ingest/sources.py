@@ -1,4 +1,4 @@
-"""Sources: which one a path belongs to, what a new one is called, the notes on it, and removing it."""
+"""Finds the source of a path, names new sources, changes the notes on them, and removes them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from kebab.session import Session
 
 MOST_CHARACTERS = 1000
-"""Of a note."""
+"""The most characters of a note."""
 _MOST_FOLDERS_NAMED = 8
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A source, or the part of it below `below`, to ingest."""
+    """A source to ingest, or only the file or folder `below` in it."""
 
     source: Source
     below: str = ""
@@ -37,7 +37,7 @@ class Scope:
 
 
 def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) -> list[Scope]:
-    """One scope per path. A path inside a known source belongs to it; any other becomes a new source."""
+    """Returns one scope per path. A path inside a known source belongs to it; any other path becomes a new source."""
     if name is not None and len(paths) != 1:
         message = "--name names one source, so it takes exactly one path."
         raise UsageError(message, hint="Ingest the paths one after another.")
@@ -59,7 +59,7 @@ def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) ->
 
 
 def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Source]:
-    """Other sources of this kind that lie inside the folder of `source`."""
+    """Returns the other sources of this kind whose roots are inside the folder of `source`."""
     root = Path(source.root or "")
     return [
         other
@@ -89,7 +89,7 @@ def _existing(path: Path) -> Path:
 
 
 def _known_scope(absolute: Path, sources: Sequence[Source]) -> Scope | None:
-    """The innermost source that holds the path."""
+    """Returns the part of the innermost known source that the path names, or None."""
     roots = {Path(source.root): source for source in reversed(sources) if source.root is not None}
     if absolute in roots:
         return Scope(roots[absolute])
@@ -122,15 +122,15 @@ def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) ->
 
 
 class Description(NamedTuple):
-    """A note before and after a change."""
+    """A change of a note, and its effect."""
 
     source: str
     folder: str
     text: str | None
-    """None: it was removed."""
+    """The new text, or None if the note was removed."""
     before: str | None
     chunks: int
-    """How many are now found by other words."""
+    """How many chunks have other terms because of the change."""
 
     @property
     def place(self) -> str:
@@ -138,7 +138,7 @@ class Description(NamedTuple):
 
 
 def describe_source(session: Session, place: str, text: str) -> Description:
-    """Replaces the note of SOURCE or SOURCE/FOLDER; an empty text removes it."""
+    """Adds or replaces the note on SOURCE or SOURCE/FOLDER. An empty text removes the note."""
     with session.writing("kb source describe", existing=True) as writing:
         writing.settle_analysis()
         store = writing.notes()
@@ -153,7 +153,7 @@ def describe_source(session: Session, place: str, text: str) -> Description:
 
 
 def remove_source(session: Session, name: str) -> int:
-    """Forgets a source and all that came from it. Returns the number of its documents."""
+    """Removes a source with its documents and notes. Returns the number of its documents."""
     with session.writing("kb source remove", existing=True) as writing:
         documents = writing.documents()
         names = [source.name for source in documents.sources()]
@@ -180,7 +180,7 @@ def _checked(text: str) -> str:
 
 
 def _split_place(place: str, sources: Sequence[str]) -> tuple[str, str]:
-    """Source and folder. The longest matching source wins: its name may contain slashes."""
+    """Splits SOURCE/FOLDER. Source names may contain slashes, so the longest matching name counts."""
     wanted = nfc(storable(place)).rstrip("/")
     for source in sorted(sources, key=len, reverse=True):
         if wanted == source:
@@ -191,7 +191,7 @@ def _split_place(place: str, sources: Sequence[str]) -> tuple[str, str]:
 
 
 def _refuse_empty(source: str, note: ContextNote, paths: Sequence[str]) -> None:
-    """A note on a misspelt folder would never be seen. A whole source may still be empty."""
+    """Raises NotFound if the folder has no documents, because it may be misspelt. A whole source may be empty."""
     if not note.folder or any(map(note.covers, paths)):
         return
     folders = sorted({path.partition("/")[0] for path in paths if "/" in path})

@@ -1,6 +1,6 @@
-"""Watch: ingest again whenever something changes, and once an obstacle (another writer, a missing folder) is gone.
+"""`kb watch`: ingests a source again when its files change, and tries again after an error, such as a missing folder.
 
-Words come first: vectors are made while nothing changes, so that a saved file is found at once.
+Vectors are made only while no file changes, so that the words of a saved file can be searched at once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.3
 _EMBEDDING_S = 5.0
-"""How long vectors are made before looking for sources that other processes may have added."""
+"""Seconds of making vectors before checking for sources that other processes may have added."""
 _ASK_AGAIN_S = 1.0
-"""How often a store without files, which would show changes, is asked for its sources."""
+"""Seconds between two reads of the sources from a store without files, where no file time shows a change."""
 _BEFORE_EMBEDDING_AGAIN_S = 30.0
-"""After a model or an endpoint has failed; a change makes it try earlier."""
+"""Seconds to wait after a model or an endpoint has failed. A changed file ends the wait."""
 
 
 Paths = Sequence[str | os.PathLike[str]]
@@ -50,12 +50,12 @@ class Watching:
         self._written: list[object] = []
         self._watch: Watch | None = None
         self._errors: dict[Path | str, str] = {}
-        """The last error of each root, of looking for sources, and of embedding, until it is gone."""
+        """The current error of each root, of reading the sources (key "sources"), and of embedding (key "vectors")."""
         self._vectors = IngestReport()
         self._embed_at = 0.0 if self._embeds else float("inf")
 
     def run(self) -> Iterator[IngestReport | KebabError]:
-        """Yields a report whenever something was done, and an error once, however often it occurs again."""
+        """Yields a report after each change, and each error once, however often it repeats."""
         try:
             yield from self._begin()
             while not self._stop.is_set():
@@ -76,7 +76,7 @@ class Watching:
                 self._watch.close()
 
     def _begin(self) -> Iterator[IngestReport | KebabError]:
-        """Ingests everything once. Raises what cannot be watched at all; a known source may be missing for now."""
+        """Ingests everything once. A known source may be missing for now; other errors are raised."""
         known = [] if self._paths else self._roots()
         there = [root for root in known if root.exists()]
         for root in known:
@@ -87,7 +87,7 @@ class Watching:
             yield ingest(self._session, paths, IngestReport(), name=self._name, embed=False, progress=self._progress)
 
     def _roots(self) -> list[Path]:
-        """The folders and files of the sources that hold the paths, or of all sources."""
+        """Returns the roots of the sources that contain the paths, or of all sources if there are no paths."""
         if not self._session.store.exists():
             return []
         with self._session.reading() as reading:
@@ -97,7 +97,7 @@ class Watching:
         return [root for root in roots if not wanted or any(path == root or root in path.parents for path in wanted)]
 
     def _look_for_sources(self) -> Iterator[KebabError]:
-        """Another process may add or remove sources. While the store cannot be asked, the known ones are watched."""
+        """Watches the sources that other processes have added, too. If the store fails, the known ones stay watched."""
         try:
             self._watch_sources()
         except KebabError as error:
@@ -124,7 +124,7 @@ class Watching:
                 raise SourceError(
                     f"There is no file or folder {root}.", hint="It is taken up when it appears.", path=str(root)
                 )
-            # The source may be removed while this waits for the writer's lock: then it stays removed.
+            # known_only: a source that is removed while this waits for the writer's lock stays removed.
             report = ingest(
                 self._session, [root], IngestReport(), embed=False, known_only=True, progress=self._progress
             )
@@ -157,14 +157,14 @@ class Watching:
                 yield made
 
     def _once(self, subject: Path | str, error: KebabError) -> Iterator[KebabError]:
-        """The error, unless it is the same as the last one."""
+        """Yields the error, unless the last error of this subject had the same message."""
         is_new = self._errors.get(subject) != error.message
         self._errors[subject] = error.message
         if is_new:
             yield error
 
     def _progress(self, *_: Any, **__: Any) -> None:
-        """Ends an ingest between two files; files read until then are written."""
+        """Ends an ingest between two files if `stop` is set. The files read before are written."""
         if self._stop.is_set():
             raise _Stopped
 

@@ -1,1 +1,1 @@
-"""Upkeep: doctor, verify, migrate."""
+"""The commands `kb doctor`, `kb verify` and `kb migrate`."""

@@ -1,4 +1,4 @@
-"""The checks of `kb doctor`: each has a message, and a hint if something is wrong."""
+"""The checks of `kb doctor`. Each check has a message, and a hint if something is wrong."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 _LITTLE_SPACE = 200_000_000
 _GO_ON = "The rest is found by words only. Go on with: kb ingest"
-"""Unfinished is not unhealthy: a run may be interrupted anywhere."""
+"""The hint for missing vectors. These do not fail the check, because a run may be interrupted at any time."""
 
 
 def health(session: Session) -> list[Check]:
-    """All checks; only those of the store where something is wrong with it."""
+    """Returns all checks. If one of the store, disk or privacy fails, skips most of the others."""
     store, settings = session.store, session.settings
     python = ".".join(map(str, sys.version_info[:3]))
     checks = [Check("program", True, f"Kebab {__version__}, Python {python}, {store.engine}")]
     checks += [_disk_check(store.file)] if store.file else []
     checks += [*store.health(), _privacy_check(_own_places(store))]
     if not all(check.ok for check in checks):
-        with suppress(KebabError), store.reading() as reading:  # a failed check has said why
+        with suppress(KebabError), store.reading() as reading:  # a failed check already gives the reason
             checks += incomplete_migration_checks(reading, store.address, ok=True)
         return checks
     with store.reading() as reading:
         checks += _stored_password_checks(reading.libraries().libraries() if reading else ())
         migration = incomplete_migration_checks(reading, store.address, ok=True)
         sources = reading.catalog.sources() if reading else []
-    checks += migration or [_vector_check(session)]  # vectors come with the rest of a migration
+    checks += migration or [_vector_check(session)]  # the rest of the migration brings the missing vectors
     if settings.embedding.model.strip() == "bundled":
         checks.append(model_check(*session.bundled_model_faults()))
     return [*checks, *(_source_check(source, source.root) for source in sources if source.root is not None)]
 
 
 def _own_places(store: Store) -> set[Path]:
-    """The files and folders that Kebab makes; a folder that the user chose with --db is the user's."""
+    """Returns the files and folders that Kebab creates, without a folder that the user chose with --db."""
     folders = {config_folder(), data_folder(), cache_folder()}
     if store.file is not None and store.file.parent.name == LOCAL_FOLDER:
         folders.add(store.file.parent)
@@ -91,7 +91,7 @@ def _disk_check(path: Path) -> Check:
 
 
 def _privacy_check(paths: Iterable[Path]) -> Check:
-    """Whether other users of this machine can open the files; the hint changes that."""
+    """Checks that other users of this machine cannot open the files. The hint is a command that prevents it."""
     may_change = [path for path in sorted(paths) if os.name == "posix" and os.access(path, os.W_OK)]
     too_open = [path for path in may_change if path.stat().st_mode & 0o077]
     if not too_open:
@@ -101,14 +101,14 @@ def _privacy_check(paths: Iterable[Path]) -> Check:
 
 
 def _stored_password_checks(libraries: Iterable[Library]) -> list[Check]:
-    """One check for each library whose stored address has a password, as older versions stored it."""
+    """Returns a check for each library whose stored address contains a password, as older versions stored it."""
     found = [library.library_id for library in libraries if without_password(library.origin) != library.origin]
     message = "the address that {} was added from is stored with its password; the next refresh stores it without"
     return [Check("password", True, message.format(name), f"kb lib refresh {name}") for name in found]
 
 
 def model_check(fault: ModelError | None, damaged: Sequence[Path]) -> Check:
-    """`fault`: of the installed weights. `damaged`: models in the cache that have changed."""
+    """Checks the bundled models. `fault`: error of the installed weights. `damaged`: changed models in the cache."""
     if fault is not None:
         return Check("models", False, fault.message, fault.hint)
     names = ", ".join(map(str, damaged))

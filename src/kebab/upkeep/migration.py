@@ -1,8 +1,8 @@
-"""`kb migrate`: copies everything from one store into another, and compares both.
+"""`kb migrate`: copies everything from one store, the origin, into another, the target, and compares both.
 
-Nothing is parsed, chunked, analysed or embedded again: documents come as they were stored, and vectors as they were
-made. The target remembers its origin until the comparison has found no difference; after an interruption the same
-command continues.
+Documents, chunks and vectors are copied as they are stored; nothing is parsed, chunked or embedded again. The target
+stores the address of its origin until the comparison has found no difference. After an interruption, the same command
+continues.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _PURPOSE = "kb migrate"
 _DOCUMENTS_AT_ONCE = 50
 _GROUP_CHARACTERS = 500_000
-"""Written together, about."""
+"""About how many characters of documents are written together."""
 _CHUNKS_AT_ONCE = 500
-"""Whose vectors are written together."""
+"""The number of chunks whose vectors are written together."""
 _COMPARED = 200
-"""Documents of which every word, span and vector is compared, spread over all."""
+"""The number of documents in the sample of which every word, span and vector is compared."""
 
 
 class MigrationCounts(NamedTuple):
@@ -56,12 +56,12 @@ class MigrationReport:
     origin: str
     target: str
     resumed: bool = False
-    """Whether an earlier run was interrupted."""
+    """Whether this run continues an interrupted one."""
     documents: int = 0
     vectors: int = 0
-    """How many this run has copied."""
+    """How many vectors this run has copied."""
     counts: MigrationCounts | None = None
-    """Of both sides, after they were found equal."""
+    """The counts of origin and target, after the comparison has found them equal."""
     compared: int = 0
     """Documents that were compared word by word."""
     seconds: float = 0.0
@@ -89,7 +89,7 @@ class Migration:
         with self._origin.reading(whole=True) as origin:
             if origin is None:
                 raise NotFound("There is nothing to carry over yet.", hint="Begin with: kb ingest FOLDER")
-            if (before := origin.migrating_from()) is not None:  # a copy of a part would look like a copy of all
+            if (before := origin.migrating_from()) is not None:  # the copy of an incomplete origin would look complete
                 raise NotEmpty(
                     f"{place} is itself being filled from {before}, and that is not finished.",
                     hint=f"Finish it first with: kb migrate --from {before} --to {place}",
@@ -137,7 +137,7 @@ class Migration:
         for source in origin.catalog.sources():
             if source.name not in known:
                 documents.add_source(Source(source.name, cast("Any", source.kind), source.root, source.trust_level))
-            _carry_notes(source, notes)  # before the documents, whose terms depend on them
+            _carry_notes(source, notes)  # before the documents, because their terms include those of the notes
             self._carry_documents(source, content, documents)
             if source.ingested_at is not None:
                 documents.source_ingested(source.name, source.repository, source.ingested_at)
@@ -189,7 +189,7 @@ class Migration:
     # --- vectors
 
     def _carry_vectors(self, content: ContentReader, writer: VectorWriter) -> None:
-        """Copies vectors of chunks that have none yet, so that a later run continues where this one was stopped."""
+        """Copies the vectors of chunks that have none in the target yet, so that a stopped run can continue."""
         for space in content.spaces():
             model = _Model(space)
             total, done, after = writer.count_pending_in(model), 0, None
@@ -204,13 +204,13 @@ class Migration:
 
 
 def _names(reading: Reading) -> set[str]:
-    """Of all sources and libraries."""
+    """Returns the names of all sources and libraries."""
     libraries = {library.library_id for library in reading.libraries().libraries()}
     return libraries | {source.name for source in reading.catalog.sources()}
 
 
 def _place(store: Store) -> str:
-    """The address, the same from every working directory."""
+    """Returns the address of a store, which does not depend on the working directory."""
     return store.address if store.file is None else str(store.file.resolve())
 
 
@@ -225,7 +225,7 @@ def _carry_notes(source: SourceRecord, notes: NoteStore) -> None:
 
 
 def _groups(content: ContentReader, keys: Sequence[Key]) -> Iterator[list[IndexedDocument]]:
-    """Documents that are written together."""
+    """Yields groups of documents to write together."""
     waiting: list[IndexedDocument] = []
     characters = 0
     for start in range(0, len(keys), _DOCUMENTS_AT_ONCE):
@@ -250,13 +250,13 @@ def _carry_version(
     ahead: dict[str | None, IndexedDocument] = {}
 
     def document_of(file: WantedFile, source: str) -> IndexedDocument | None:
-        """Reads several documents at a time, because the maker asks for them about in this order."""
+        """Returns a document. Reads several at a time, because VersionMaker asks for them in about this order."""
         nonlocal ahead
         place = places[file.path]
         if entries[place].doc_id not in ahead:
             some = [entry.document for entry in entries[place : place + _DOCUMENTS_AT_ONCE]]
             ahead = {document.doc_id: document for document in content.documents(some)}
-        document = ahead.pop(entries[place].doc_id, None)  # None if it has vanished meanwhile
+        document = ahead.pop(entries[place].doc_id, None)  # None if it was deleted meanwhile
         return document and document._replace(source=source)
 
     wanted = [WantedFile(entry.path, entry.file_key, entry.fingerprint) for entry in entries]
@@ -264,7 +264,7 @@ def _carry_version(
 
 
 class _Model:
-    """Stands for a model whose vectors are copied."""
+    """A replacement for the model of a space, because copying needs its name but not the model itself."""
 
     def __init__(self, space: VectorSpace) -> None:
         self.name, self.version, self.dimension = space
@@ -292,7 +292,7 @@ def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector],
 
 
 def _compare(origin: Reading, target: Reading, place: str, progress: Progress) -> tuple[MigrationCounts, int]:
-    """What both have, and how many documents were compared. CopyDiffers names the first difference."""
+    """Returns the counts of both stores, and how many documents were compared. Raises CopyDiffers if they differ."""
     for difference in _differences(origin, target, progress):
         raise CopyDiffers(
             f"Not everything is the same in {place}: {difference}.",
@@ -304,7 +304,7 @@ def _compare(origin: Reading, target: Reading, place: str, progress: Progress) -
 
 
 def _differences(origin: Reading, target: Reading, progress: Progress) -> Iterator[str]:
-    """Totals first, then details."""
+    """Yields the differences between origin and target: first of totals, then of sources, documents and contents."""
 
     def between(what: str, part_of: Callable[[Reading], Mapping[Any, Any]]) -> Iterator[str]:
         yield from _between(what, part_of(origin), part_of(target))
@@ -358,7 +358,9 @@ def _numbers(counts: MigrationCounts) -> dict[str, int]:
 
 
 def _libraries(reading: Reading) -> dict[str, Any]:
-    """Versions sorted by name, because stores list them differently, and without passwords, which are not copied."""
+    """Returns the libraries by id, with sorted versions, because their order differs between stores, and with
+    origins without passwords, which are not copied.
+    """
     return {
         library.library_id: library._replace(
             origin=without_password(library.origin),
@@ -391,7 +393,9 @@ def _in_document(origin: Reading, target: Reading, doc_id: str, *, is_own: bool)
 
 
 def _document(reading: Reading, doc_id: str, *, is_own: bool) -> dict[str, Any]:
-    """A document that versions of a library share may belong to the source of any of them."""
+    """Returns all of a document, to compare it. The source of a library document is replaced by "library", because
+    stores may assign a document that several versions share to any of their sources.
+    """
     record, chunks = reading.catalog.find_document(doc_id), reading.catalog.chunks_of(doc_id)
     if not is_own:
         record = record._replace(source="library")
@@ -411,7 +415,7 @@ def _between(what: str, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> 
 
 
 def _contrast(before: Any, after: Any) -> str:
-    """What differs between two records or lists."""
+    """Returns the first difference between two records or lists, in words."""
     if hasattr(before, "_asdict"):
         values = after._asdict()
         name = next(name for name, value in before._asdict().items() if value != values[name])
@@ -427,6 +431,6 @@ def _shown(value: Any) -> str:
 
 
 def _spread(ids: Sequence[str]) -> list[str]:
-    """A sample that is the same in every run; ids are hashes, so it is fair."""
+    """Returns a sample of the ids, the same in every run. It is random enough, because ids are hashes."""
     most = min(_COMPARED, len(ids))
     return [ids[number * len(ids) // most] for number in range(most)]

@@ -1,6 +1,6 @@
-"""Compares every stored passage with its file (ok, moved, changed or gone), and checks the store itself.
+"""`kb verify`: compares every stored passage with its file (ok, moved, changed or gone), and checks the store itself.
 
-A missing file is searched under other names in its source, by size and then by content.
+If a file is missing, its source is searched for a file of the same content under another name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Difference:
     citation: str
     source: str
     status: str
-    """moved (within its file or with it), changed, gone, unreadable, or corrupt: not even in the stored text."""
+    """moved (in its file, or its file was renamed), changed, gone, unreadable, or corrupt (not in the stored text)."""
     now_at: str | None = None
 
 
@@ -55,7 +55,7 @@ class VerifyReport:
     corrupt: int = 0
     differences: list[Difference] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
-    """Of the store itself."""
+    """The checks of the store itself."""
 
     def add(self, difference: Difference) -> None:
         setattr(self, difference.status, getattr(self, difference.status) + 1)
@@ -64,7 +64,7 @@ class VerifyReport:
 
     @property
     def truncated(self) -> bool:
-        """Whether there are more differences than are listed."""
+        """Whether `differences` lists only a part of the differences."""
         return self._different > len(self.differences)
 
     @property
@@ -73,7 +73,7 @@ class VerifyReport:
 
     @property
     def sound(self) -> bool:
-        """Whether the store is intact, whatever has happened to the files."""
+        """Whether all checks of the store have passed. Changes of files do not count."""
         return all(check.ok for check in self.checks)
 
     @property
@@ -82,7 +82,7 @@ class VerifyReport:
 
 
 def locate(source: SourceRecord, path: str) -> Path:
-    """The file behind a document path, which is stored in NFC; on disk a name may be in another Unicode form."""
+    """Returns the file of a document. Its stored path is in NFC; names on disk may have another Unicode form."""
     place = Path(source.root or "")
     if source.kind == "file":
         return place
@@ -95,7 +95,7 @@ def locate(source: SourceRecord, path: str) -> Path:
 
 
 def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int | None:
-    """The line where the passage of a hit begins in its file now; None if it has no lines."""
+    """Returns the line where the passage of a hit begins in its file now, or None if its format has no lines."""
     parser = parser_for(hit.doc_path)
     if not file.is_file():
         raise NotFound(
@@ -107,7 +107,7 @@ def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int 
 
 
 def line_now(text: str, passage: str, first: int) -> int:
-    """The line where a passage, which was indexed at line `first`, begins now; about the same place if it is gone."""
+    """Returns the line of `text` where a passage indexed at line `first` begins now, or about `first` if it is gone."""
     lines = LineTable(text)
     if first <= len(lines) and text.startswith(passage, lines.start_of(first)):
         return first
@@ -116,7 +116,7 @@ def line_now(text: str, passage: str, first: int) -> int:
 
 
 class _RenamedFiles:
-    """Finds the new path of a missing file by its content. Nothing is read before one is missing."""
+    """Finds the new path of a missing file by its size and content. Scans a folder only when a file is missing."""
 
     def __init__(self, catalog: Catalog, sources: Collection[SourceRecord], settings: IngestSettings) -> None:
         self._catalog = catalog
@@ -127,7 +127,7 @@ class _RenamedFiles:
         self._hash = cache(_hash_of_file)
 
     def find(self, source: SourceRecord, document: DocumentRecord) -> str | None:
-        """The new path, if there is one."""
+        """Returns the new path of a document's file, or None."""
         content = document.content_hash
         for file in self._files_of(source.name)[document.size] if source.name in self._folders else ():
             if self._hash(file.absolute) == content and (source.name, file.path, content) not in self._indexed:
@@ -135,7 +135,7 @@ class _RenamedFiles:
         return None
 
     def _files_of(self, source: str) -> Mapping[int, list[FoundFile]]:
-        """By size."""
+        """Returns the files of a source by size."""
         if source not in self._files:
             files = self._files[source] = defaultdict(list)
             others = [folder for name, folder in self._folders.items() if name != source]
@@ -146,7 +146,7 @@ class _RenamedFiles:
 
     @cached_property
     def _indexed(self) -> set[tuple[str, str, str]]:
-        """A copy that was there before is not the missing file."""
+        """Source, path and content hash of all documents. An already indexed copy is not the missing file."""
         return {(document.source, document.path, document.content_hash) for document in self._catalog.all_documents()}
 
 
@@ -158,16 +158,16 @@ def _hash_of_file(file: Path) -> str | None:
 
 
 class _Now(NamedTuple):
-    """The text of a document's file now, and its path."""
+    """The current text and path of a document's file."""
 
     text: str | None
-    """None if it is gone or cannot be read."""
+    """The text, or None if the file is gone or cannot be read."""
     path: str
     readable: bool = True
 
 
 def verify(session: Session) -> VerifyReport:
-    """Compares every stored passage with its file, and checks the store."""
+    """Returns a report on the comparison of every stored passage with its file, and on the store."""
     report = VerifyReport()
     with session.reading(whole=True) as reading:
         if reading is None:
@@ -176,7 +176,7 @@ def verify(session: Session) -> VerifyReport:
             _compare_files(report, reading.catalog, parsers, session.settings.ingest)
         migration = incomplete_migration_checks(reading, session.store.address, ok=False)
     report.checks = [*session.store.integrity(), *migration]
-    if report.corrupt and report.sound:  # not every store compares passages with texts itself
+    if report.corrupt and report.sound:  # the integrity checks of some stores do not compare passages with texts
         message = f"{report.corrupt:,} passages are not in the stored texts of their documents"
         hint = "Restore a backup; or read them again with: kb source remove SOURCE, and kb ingest FOLDER"
         report.checks.append(Check("texts", False, message, hint))
@@ -202,7 +202,7 @@ def _compare_files(report: VerifyReport, catalog: Catalog, parsers: Parsers, set
 def _now(
     source: SourceRecord | None, document: DocumentRecord, body: str, parsers: Parsers, renamed: _RenamedFiles
 ) -> _Now:
-    """The stored text itself if there is no file, or the file is unchanged."""
+    """Returns the current text of a document; the stored text if it has no file or its file is unchanged."""
     if source is None or source.root is None:
         return _Now(body, document.path)
     try:

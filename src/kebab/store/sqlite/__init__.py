@@ -1,1 +1,1 @@
-"""The embedded store: one SQLite file. The only place in Kebab that speaks SQL."""
+"""The embedded store: one SQLite file. Only this package runs SQL on it."""

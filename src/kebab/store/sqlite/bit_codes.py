@@ -1,9 +1,9 @@
-"""One bit per dimension: which vectors are worth a closer look.
+"""Codes with one bit per dimension, which quickly select the vectors to compare exactly.
 
-A vector's code says, for each dimension, whether it lies above the centre of its space. Codes that differ in few bits
-belong to vectors that are close, and counting different bits is thirty times cheaper than multiplying. Codes are kept
-as planes, one array of 64-bit words per 64 dimensions, because adding up whole columns is three times faster than going
-row by row.
+A vector's code says, for each dimension, whether the vector lies above the centre of its space. Close vectors have
+codes that differ in few bits, and counting different bits is thirty times faster than multiplying vectors. Codes are
+stored as planes, one array of 64-bit words per 64 dimensions, because adding up whole planes is three times faster than
+adding up code by code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 _WORD = 64
 _AT_ONCE = 65536
-"""Rows. A million take 7.5 ms so, 12.5 all at once, 14.8 by 4,096."""
+"""Rows compared at once. A million rows take 7.5 ms like this, 12.5 ms all at once, 14.8 ms by 4,096."""
 
 
 def plane_count(dimension: int) -> int:
@@ -27,7 +27,7 @@ def plane_count(dimension: int) -> int:
 
 
 def encode(vectors: Array, centre: Array) -> Array:
-    """The codes of the rows, as planes: (words, rows)."""
+    """Returns the codes of the rows of `vectors` as planes: an array of shape (words, rows)."""
     above = np.asarray(vectors, np.float32) > centre
     missing = -above.shape[1] % _WORD
     if missing:
@@ -36,10 +36,10 @@ def encode(vectors: Array, centre: Array) -> Array:
 
 
 def distances(planes: Array, code: Array) -> Array:
-    """In how many bits each row differs from `code`, which has one word per plane."""
+    """Returns in how many bits each row differs from `code`, which has one word per plane."""
     rows = planes.shape[1]
     total = np.empty(rows, np.uint16)
-    # Some rows at a time, into the same few buffers: what stays in the processor's cache is much faster for many rows.
+    # A part of the rows at a time, in the same few buffers, because these then stay in the processor's cache.
     words, counts, part = (np.empty(min(rows, _AT_ONCE), kind) for kind in (np.uint64, np.uint8, np.uint8))
     for start in range(0, rows, _AT_ONCE):
         deadline.check()
@@ -52,7 +52,7 @@ def _count_differences(planes: Array, code: Array, total: Array, words: Array, c
     rows = len(total)
     words, counts, part = words[:rows], counts[:rows], part[:rows]
     total.fill(0)
-    # A word differs in at most 64 bits, so three of them still fit into a byte, and bytes add up twice as fast.
+    # Two words differ in at most 64 bits, so the sum of three counts fits into a byte, and bytes add up twice as fast.
     for first in range(0, len(planes), 3):
         np.bitwise_count(np.bitwise_xor(planes[first], code[first], out=words), out=part)
         for plane, word in zip(planes[first + 1 : first + 3], code[first + 1 : first + 3], strict=True):
@@ -62,10 +62,10 @@ def _count_differences(planes: Array, code: Array, total: Array, words: Array, c
 
 
 def nearest(differences: Array, count: int) -> Array:
-    """The positions of the `count` smallest, and of all that equal the last of them."""
+    """Returns the positions of the `count` smallest differences, and of all others equal to the last of them."""
     if count >= len(differences):
         return np.arange(len(differences))
-    # How many rows have each distance, from every sixteenth row at first: where the cut is about to be.
+    # A histogram of up to every sixteenth row estimates the distance that about 1.5 * count rows do not exceed.
     sampling = max(1, min(16, len(differences) // (64 * count)))
     histogram = np.bincount(differences[::sampling])
     scale = len(differences) / max(1, histogram.sum())
@@ -80,8 +80,9 @@ def nearest(differences: Array, count: int) -> Array:
 
 
 def closest(planes: Array, positions: Array, query: Array, count: int) -> Array:
-    """The `count` best of `positions` by the query itself, not its code, against their codes: a much finer measure.
-    With all that equal the last of them, so that equal vectors are all in or all out.
+    """Returns the `count` positions whose codes have the largest products with the query, and all equal to the last.
+
+    The products use the query itself instead of its code, which ranks much more exactly than counting bits.
     """
     if len(positions) <= count:
         return positions

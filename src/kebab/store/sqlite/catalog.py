@@ -1,4 +1,4 @@
-"""Reading what is stored: documents, chunks, sources, tags, by id, by id prefix, or by path."""
+"""Reads documents, chunks, sources and tags, and finds documents and chunks by id, id prefix or path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_
        d.metadata, {NOTES_ABOVE}
 FROM documents d JOIN sources s ON s.id = d.source_id
 """
-# The fields of a ChunkRecord in their order, without its hash, and the unsplittable headings.
+# The fields of a ChunkRecord in their order, with an empty text for its hash, then the column `headings`.
 _CHUNKS = f"""
 SELECT c.chunk_id, c.doc_id, s.name, d.path, d.title, c.ordinal, c.kind, c.heading_path, c.section_label,
        c.start_offset, c.end_offset, c.source_spans, c.text, '', d.chunker_version, {NOTES_ABOVE}, c.headings
@@ -77,8 +77,9 @@ class SqliteCatalog:
         return [row[0] for row in self._connection.rows("SELECT DISTINCT format FROM documents ORDER BY format")]
 
     def find_document(self, key: str) -> DocumentRecord:
-        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that
-        names them.
+        """Returns the document with this id, id prefix, path, SOURCE:path or wiki link.
+
+        Raises Ambiguous, which names the matches, if there are several.
         """
         key = storable(key)
         by_path = "d.path = :key OR s.name || ':' || d.path = :key"
@@ -119,14 +120,14 @@ class SqliteCatalog:
         return self._chunks(where, {"doc": doc_id})
 
     def body(self, doc_id: str) -> str:
-        """The document's text as it was when indexed."""
+        """Returns the document's text as it was when indexed."""
         rows = self._connection.rows("SELECT body FROM documents WHERE doc_id = ?", (doc_id,))
         if not rows:
             raise NotFound(f"No document {doc_id} is indexed.", hint="See what is there with: kb list docs")
         return decompress(rows[0][0])
 
     def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
-        """Which of these are documents of the same source, or of a version of a library that has this one."""
+        """Returns which paths are documents of this document's source, or of a library version that contains it."""
         rows = self._connection.rows(
             """WITH here AS (SELECT id, source_id FROM documents WHERE doc_id = :doc)
                SELECT path FROM documents WHERE path IN (SELECT value FROM json_each(:paths)) AND (
@@ -139,19 +140,19 @@ class SqliteCatalog:
         return {row[0] for row in rows}
 
     def is_paged(self, doc_id: str) -> bool:
-        """Whether its passages are cited by page."""
+        """Whether passages of this document are cited by page."""
         sql = "SELECT source_spans FROM chunks WHERE doc_id = ? ORDER BY ordinal LIMIT 1"
         rows = self._connection.rows(sql, (doc_id,))
         return bool(rows) and isinstance(spans_from_json(rows[0][0])[0], PageSpan)
 
     def all_documents(self) -> Iterator[DocumentRecord]:
-        """One at a time, each read on its own, so that no read transaction stays open while the caller works."""
+        """Yields every document outside libraries, each from its own query, so that no read transaction stays open."""
         sql = f"SELECT d.doc_id FROM documents d WHERE {PERSONAL} ORDER BY d.source_id, d.path"
         for (doc_id,) in self._connection.rows(sql):
             yield from self._documents("WHERE d.doc_id = :key", {"key": doc_id})
 
     def _in_library(self, key: str) -> list[DocumentRecord]:
-        """/owner/project:path, or /owner/project/version:path."""
+        """Returns the document of a library that /owner/project:path or /owner/project/version:path names."""
         place, colon, path = key.partition(":")
         parts = place.split("/", 3)
         if not colon or len(parts) < 3 or parts[0]:
@@ -164,7 +165,7 @@ class SqliteCatalog:
         )
 
     def _by_link(self, key: str) -> list[DocumentRecord]:
-        """`Page` or `[[folder/Page#Heading|shown so]]`: a note by the end of its path, without its extension."""
+        """Returns the Markdown notes that a link such as `Page` or `[[folder/Page#Heading|label]]` names."""
         link = _WIKI_LINK.fullmatch(key.strip())
         name = f"/{link[1].strip() if link else key}.md"
         ending = "substr('/' || d.path, -length(:name)) = :name COLLATE NOCASE"
@@ -178,7 +179,7 @@ class SqliteCatalog:
 
 
 def _has_prefix(column: str, key: str) -> tuple[str, dict[str, Any]]:
-    """A condition for ids that begin with `key`; false for every id if it is too short."""
+    """Returns a condition for ids that begin with `key`. It matches no id if `key` is too short or not hexadecimal."""
     if len(key) < _SHORTEST_ID_PREFIX or not set(key) <= set("0123456789abcdef"):
         return "WHERE false", {}
     return f"WHERE {column} >= :key AND {column} < :key || 'g'", {"key": key}

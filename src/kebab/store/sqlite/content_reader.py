@@ -1,4 +1,4 @@
-"""Reading back all that was written, as it was written: documents with their chunks, vectors, whole libraries."""
+"""Reads documents with their chunks, vectors and whole libraries as they were written, to copy or export them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FROM json_each(?) AS wanted CROSS JOIN documents d ON d.id = wanted.value ORDER 
 _SEARCHED = (
     "SELECT ld.document_id FROM library_documents ld JOIN library_versions v ON v.id = ld.version WHERE NOT v.in_making"
 )
-"""Documents of libraries. Chunks of libraries have row ids below zero."""
+"""Selects the documents of complete library versions. Chunks of libraries have row ids below zero."""
 _CARRIED = f"(c.id >= 0 OR c.document_id IN ({_SEARCHED}))"
 _VECTORS = f"FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND {_CARRIED}"
 _COUNTS = (
@@ -104,7 +104,7 @@ class SqliteContentReader:
         ]
 
     def _rows(self, sql: str, *bindings: Any) -> list[tuple[Any, ...]]:
-        # A migration reads this store while it writes another one: the error has to name this file.
+        # A migration reads this store while it writes another one, so errors must name this file.
         with our_errors(self._connection.path):
             return self._connection.rows(sql, bindings)
 
@@ -120,7 +120,7 @@ class SqliteLibraryReader(SqliteContentReader):
         self._library_id = library_id
 
     def version_documents(self) -> list[VersionDocument]:
-        """Those of the versions that are searched, the default one first."""
+        """Returns the documents of all complete versions, the default version first."""
         rows = self._connection.rows(
             """SELECT nullif(v.tag, ''), v.commit_id, ld.document_id, ld.file_key, d.doc_id, d.path, d.fingerprint
                FROM libraries l
@@ -132,11 +132,11 @@ class SqliteLibraryReader(SqliteContentReader):
         return [VersionDocument(*row) for row in rows]
 
     def document(self, key: Key) -> IndexedDocument:
-        """Without a source: it belongs to several."""
+        """Returns a document without its source, because versions share documents."""
         return self.documents([key])[0]
 
     def vectors(self, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
-        """Hash of the embedded text, and float16."""
+        """Yields the hash of each embedded text of the library, and its vector as float16."""
         sql = "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?"
         row = self._connection.value(sql, space)
         last = 0

@@ -1,4 +1,4 @@
-"""The SQLite file: opening it for reading or writing, its schema version, and its errors in our words."""
+"""Opens the SQLite file for reading or writing, migrates its schema, and turns its errors into Kebab's errors."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ from kebab.store.sqlite import migrations
 from kebab.store.sqlite.filters import TEXT_INDEXES
 from kebab.store.sqlite.schema import refuse_altered, refuse_altered_file
 
-APPLICATION_ID = 0x6B656261  # "keba", so that a file can be told from any other SQLite file
+APPLICATION_ID = 0x6B656261  # "keba" in ASCII; distinguishes Kebab databases from other SQLite files
 PAGE_SIZE = 8192
 _WRITER_CACHE_KB = 65_536
 _READER_CACHE_KB = 16_384
-"""A quarter of the writer's: a server has a reader for each thread, and a search is no slower with it."""
+"""A quarter of the writer's cache, because a server has a reader for each thread, and searches are as fast with it."""
 _READ_WRITE_CREATE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 _MOST_MARKS = 4096
-"""Values in one statement."""
+"""The most values bound to one statement."""
 _STEPS_BETWEEN_CHECKS = 500
-"""Steps of SQLite's virtual machine between two looks at the deadline: 5 to 30 ms of a heavy query, at a cost of 1 %.
+"""Steps of SQLite's virtual machine between two checks of the deadline: 5 to 30 ms of a heavy query, at a cost of 1 %.
 """
 _MOST_MAPPED = 1 << 28
-"""Bytes of the file that are mapped into memory. More makes reading a little faster, but counts as the process's own
-memory.
-"""
+"""The most bytes of the file to map into memory. More is a little faster, but counts as memory of the process."""
 
 
 def now() -> str:
@@ -54,7 +52,7 @@ _MEANINGS: dict[type[apsw.Error], tuple[type[StoreError], str, str]] = {
     apsw.IOError: (StoreError, "Reading or writing {path} failed: {error}.", "Check the disk and its free space."),
     apsw.CantOpenError: (StoreError, "{path} cannot be opened: {error}.", _PERMISSIONS),
 }
-"""Our error, its message and its hint, by the exception of the driver."""
+"""Kebab's error, its message and its hint for each exception of apsw, the SQLite driver."""
 RESTORE = "Restore a backup, or: kb reset and ingest again"
 _REBUILD = "Rebuild the text index with: kb index --rebuild-fts"
 _STATEMENT_ERRORS = (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError)
@@ -62,7 +60,7 @@ _STATEMENT_ERRORS = (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError)
 
 @contextmanager
 def our_errors(path: Path) -> Iterator[None]:
-    """Turns the driver's exceptions into ours; what is not about the file itself passes through."""
+    """Turns apsw's exceptions about the file into Kebab's errors. Other exceptions pass through."""
     try:
         yield
     except apsw.InterruptError as error:
@@ -85,7 +83,7 @@ def _our_error(error: apsw.Error, path: Path) -> StoreError:
 
 
 def _disk_is_full(path: Path) -> bool:
-    """SQLite reports some writes without room as plain I/O errors."""
+    """Whether less than 1 MiB is free. Needed because SQLite reports some writes to a full disk as plain I/O errors."""
     try:
         status = os.statvfs(path.parent)
     except (AttributeError, OSError):  # Windows has no statvfs
@@ -101,17 +99,17 @@ class Connection(apsw.Connection):
         self.path = path
 
     def rows(self, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
-        """All rows at once: a statement left half read would keep its snapshot, and with it the log, alive."""
+        """Returns all rows at once, because a half-read statement would keep the write-ahead log from shrinking."""
         deadline.check()
         return cast("list[tuple[Any, ...]]", self.execute(sql, bindings).fetchall())
 
     def value(self, sql: str, bindings: Any = ()) -> Any:
-        """The first column of the first row."""
+        """Returns the first column of the first row."""
         return self.rows(sql, bindings)[0][0]
 
     def rows_for(self, values: Sequence[Any], sql: str, *bindings: Any) -> list[tuple[Any, ...]]:
-        """The rows of one statement for any number of values: `{marks}` in `sql` stands for some thousand of them, and
-        `bindings` come before them.
+        """Returns the rows of `sql` for any number of values, which replace `{marks}` in batches. `bindings` belong to
+        the question marks before `{marks}`.
         """
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(values), _MOST_MARKS):
@@ -121,7 +119,7 @@ class Connection(apsw.Connection):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A write transaction, with the driver's exceptions as ours."""
+        """Runs the block in a write transaction, and turns apsw's exceptions into Kebab's errors."""
         with our_errors(self.path), write_transaction(self):
             yield
 
@@ -133,7 +131,7 @@ class Connection(apsw.Connection):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All statements inside see one state of the file, even if other processes write."""
+        """Lets all statements in the block see one state of the file, even if other processes write."""
         self.execute("SAVEPOINT reading")
         try:
             yield
@@ -141,7 +139,7 @@ class Connection(apsw.Connection):
             self.execute("RELEASE reading")
 
     def copy_to(self, target: Path) -> None:
-        """A consistent copy while others read and write. It appears under its name only when it is complete."""
+        """Copies the database consistently while others read and write. `target` appears only when it is complete."""
         unfinished = target.with_name(target.name + ".unfinished")
         try:
             unfinished.unlink(missing_ok=True)
@@ -163,9 +161,9 @@ class Connection(apsw.Connection):
                 with copy.backup("main", self, "main") as running:
                     while not running.done:
                         running.step(1000)
-                copy.pragma("journal_mode", "delete")  # one file, nothing beside it
+                copy.pragma("journal_mode", "delete")  # leaves a single file, without -wal and -shm
                 is_whole = copy.pragma("quick_check") == "ok"
-            except apsw.CorruptError as error:  # damage found while copying is in the original
+            except apsw.CorruptError as error:  # damage found while copying is in the source database
                 message = f"The database {self.path} is damaged."
                 raise Corrupt(message, hint=RESTORE, path=str(self.path)) from error
         if not is_whole:
@@ -174,21 +172,21 @@ class Connection(apsw.Connection):
 
 
 class Database:
-    """A file that may not exist yet. Connections belong to the thread that asked for them."""
+    """A database file that may not exist yet. A connection belongs to the thread that opened it."""
 
     def __init__(self, path: Path, *, busy_timeout_ms: int = 5000) -> None:
         self.path = path
         self._busy_timeout_ms = busy_timeout_ms
         self.immutable = False
-        """True after a reader had to take the file as it is, because its folder cannot be written to."""
+        """True after a reader had to open the file as immutable, because its folder is read-only or its disk full."""
 
     def size(self) -> int:
-        """In bytes; 0 where there is no file."""
+        """The size of the file in bytes, or 0 if there is none."""
         self.refuse_folder()
         return self.path.stat().st_size if self.path.is_file() else 0
 
     def is_ours(self) -> bool:
-        """Whether its first bytes are ours: a damaged or newer database counts, and so does an empty file."""
+        """Whether the file begins like a Kebab database or is empty. Damaged and newer databases count."""
         with self.path.open("rb") as handle:
             head = handle.read(72)
         return not head or (
@@ -196,7 +194,7 @@ class Database:
         )
 
     def reader(self) -> Connection:
-        """A connection whose statements cannot write. NotFound if there is no file; an older schema is migrated."""
+        """Opens a connection that cannot write. Migrates an older schema; raises NotFound if there is no file."""
         if not self.size():
             raise self._not_there()
         connection = self._open_reader()
@@ -211,7 +209,9 @@ class Database:
         return connection
 
     def writer(self, *, mending: bool = False) -> Connection:
-        """A connection that may write; makes the file and migrates its schema. `mending`: to rebuild the text index."""
+        """Opens a connection for writing; creates the file and migrates its schema. `mending`: allows schema
+        differences that rebuilding the text index repairs.
+        """
         self.make_folder()
         with suppress(OSError):  # SQLite reports the error
             make_file(self.path)  # SQLite gives -wal, -shm and -journal the mode of this file
@@ -228,7 +228,7 @@ class Database:
             connection.pragma("synchronous", "normal")
             self._migrate(connection)
             refuse_altered(connection, self.path, mending=mending)
-            # Only now: a migration may drop a table that others refer to, and make it again.
+            # Only after the migration, which may drop and recreate a table that others refer to.
             connection.pragma("foreign_keys", True)
         return connection
 
@@ -245,7 +245,7 @@ class Database:
             raise StoreError(message, hint="Name another place with --db.", path=str(self.path)) from error
 
     def refuse_folder(self) -> None:
-        """Raises a clear error for a folder: the commonest slip, for which SQLite's own words are obscure."""
+        """Raises StoreError if the path is a folder or cannot be used, because SQLite's message for that is obscure."""
         try:
             os.fsencode(self.path).decode("utf-8")
             is_folder = self.path.is_dir()
@@ -256,17 +256,17 @@ class Database:
             raise StoreError(f"{self.path} is a folder, not a database file.", hint=hint, path=str(self.path))
 
     def _open_reader(self) -> Connection:
-        """Opened for writing, so that the last one to close removes -wal and -shm, and undoes what a killed writer
-        began.
+        """Opens a connection for reading. SQLite may still write, to undo what a killed writer began, and so that the
+        last connection to close can remove -wal and -shm.
         """
         with our_errors(self.path):
             try:
                 connection = Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE)
                 self._prepare(connection)
-                connection.pragma("schema_version")  # the first real access: it needs the -shm file
+                connection.pragma("schema_version")  # the first access to the file, which needs -shm
             except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
                 log = self.path.with_name(self.path.name + "-wal")
-                has_log = log.exists() and log.stat().st_size > 0  # then the file alone may be half of the truth
+                has_log = log.exists() and log.stat().st_size > 0  # the file alone may then lack changes
                 may_write = os.access(self.path.absolute().parent, os.W_OK)
                 if has_log and not may_write:
                     message = f"The latest changes of {self.path} are in {log.name}"
@@ -274,8 +274,8 @@ class Database:
                     message += ", which cannot be read in a read-only place."
                     raise ReadOnly(message, hint=hint, path=str(self.path)) from None
                 if has_log or (may_write and not _disk_is_full(self.path)):
-                    raise  # another process may be writing, and an immutable reader would read nonsense
-                # Even to read, WAL needs a folder with room to write; without one, the file is taken as it is.
+                    raise  # another process may be writing, so the file must not be read as immutable
+                # Even reading needs room for -shm in WAL mode; without it, the file is opened as immutable.
                 uri, flags = f"{self.path.absolute().as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY
                 connection = Connection(self.path, uri=uri, flags=flags | apsw.SQLITE_OPEN_URI)
                 self._prepare(connection)
@@ -292,11 +292,11 @@ class Database:
         connection.create_scalar_function("path_matches", cast("Any", path_matches), 2, deterministic=True)
 
     def _version(self, connection: Connection) -> int:
-        # In one snapshot: another process may be making the file, and may commit between two statements.
+        # In one snapshot, because another process that creates the file may commit between two statements.
         with our_errors(self.path), connection.snapshot():
             application, version = connection.pragma("application_id"), connection.pragma("user_version")
             if application == version == 0 and _has_nothing(connection):
-                raise self._not_there()  # another process is making it, or died while making it
+                raise self._not_there()  # another process is creating it, or died while doing so
         if application != APPLICATION_ID:
             raise _our_error(apsw.NotADBError(), self.path)
         if version > migrations.LATEST:
@@ -312,7 +312,7 @@ class Database:
                 if version > before:
                     _run_migration(connection, version, names)
         except _STATEMENT_ERRORS as error:
-            refuse_altered_file(self.path)  # names the difference if it can
+            refuse_altered_file(self.path)  # raises an error that names the differences, if it finds any
             message = f"{self.path} cannot be brought from schema {before} to {migrations.LATEST}: {error}."
             hint = "Another program altered it: undo that, restore a backup, or: kb reset and ingest again"
             raise SchemaAltered(message, hint=hint, path=str(self.path)) from error
@@ -323,7 +323,7 @@ def _run_migration(connection: Connection, version: int, names: tuple[str, ...])
         if connection.pragma("user_version") >= version:
             return  # another process was faster
         for name in names:
-            connection.execute(migrations.statements(name)).fetchall()  # apsw stops at a statement that returns rows
+            connection.execute(migrations.statements(name)).fetchall()  # without it, apsw stops at rows
         connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (version, names[0], now()))
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", version)
@@ -335,12 +335,14 @@ def _has_nothing(connection: Connection) -> bool:
 
 @contextmanager
 def write_transaction(connection: apsw.Connection) -> Iterator[None]:
-    """IMMEDIATE, because a transaction that begins by reading fails at once when another has written meanwhile."""
+    """Runs the block in a transaction that locks the database for writing at its start, because a transaction that
+    begins by reading fails if another process writes before it does.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:
-        with suppress(apsw.Error):  # a full disk may have rolled back already
+        with suppress(apsw.Error):  # SQLite may have rolled back already, for example on a full disk
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")

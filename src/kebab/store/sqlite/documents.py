@@ -1,4 +1,4 @@
-"""Writing documents and notes: each call is one transaction, so a reader sees a document whole or not at all."""
+"""Writes documents and notes. Each call is one transaction, so readers never see half a document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kebab.store.sqlite.index_state import forget
 from kebab.store.sqlite.lexical import Vocabulary
 from kebab.store.sqlite.rows import STATE, spans_to_json, unsplittable_headings
 
-# The columns with the place of a chunk, and those in the text index.
+# The columns of a chunk that only say where it is, and those in the text index.
 _PLACE = ("ordinal", "kind", "start_offset", "end_offset", "source_spans", "headings", "section_label")
 _WORDS = ChunkColumns._fields
 _CHUNK_COLUMNS = _PLACE + _WORDS
@@ -31,7 +31,7 @@ CHUNK_TEXTS = """
 SELECT c.id, c.title, c.heading_path, c.text, c.kind, s.name, d.path, c.cjk
 FROM {first}chunks c LEFT JOIN documents d ON d.id = c.document_id LEFT JOIN sources s ON s.id = d.source_id
 """
-"""What `ChunkTerms.column` needs, and the column as it is."""
+"""Selects each chunk's row, the arguments of `ChunkTerms.column`, and the stored value of the column `cjk`."""
 _COMPRESSION = 3  # as fast as 1 and 5 % smaller; 6 takes 1.4 times as long for another 7 %
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
@@ -46,7 +46,7 @@ def decompress(body: bytes) -> str:
 
 
 def notes_by_source(connection: Connection) -> dict[str, list[ContextNote]]:
-    """By the name of the source, the outermost first."""
+    """Returns the notes of each source by its name, those on outer folders first."""
     found: dict[str, list[ContextNote]] = {}
     for source, folder, text in connection.rows(
         """SELECT s.name, n.folder, n.text FROM context_notes n JOIN sources s ON s.id = n.source_id
@@ -58,7 +58,7 @@ def notes_by_source(connection: Connection) -> dict[str, list[ContextNote]]:
 
 class SqliteDocumentStore:
     def __init__(self, connection: Connection, *, korean_analysis: str, for_libraries: bool = False) -> None:
-        """`for_libraries`: chunks get rows where personal search does not look."""
+        """`for_libraries`: chunks get row ids below zero, which searches of the user's own documents leave out."""
         self._connection = connection
         self._for_libraries = for_libraries
         self._korean_analysis = korean_analysis
@@ -83,7 +83,7 @@ class SqliteDocumentStore:
         self._connection.write("DELETE FROM sources WHERE name = ?", (name,))
 
     def absorb_source(self, lone: str, folder: str, path: str) -> None:
-        """The one file of a source now comes with its folder, under this path; its note moves along."""
+        """Removes the source `lone`, whose only file is now `path` in the source `folder`, and moves its note there."""
         with self._connection.transaction():
             self._connection.execute(
                 """UPDATE OR IGNORE context_notes SET source_id = (SELECT id FROM sources WHERE name = ?), folder = ?
@@ -99,7 +99,7 @@ class SqliteDocumentStore:
         )
 
     def has_chunks(self) -> bool:
-        """Of the user or of libraries."""
+        """Whether there is any chunk, of the user or of libraries."""
         return bool(self._connection.value("SELECT EXISTS (SELECT 1 FROM chunks)"))
 
     # --- documents
@@ -109,7 +109,7 @@ class SqliteDocumentStore:
         return {path: FileState(*state) for path, *state in self._connection.rows(sql, (source,))}
 
     def write(self, *documents: IndexedDocument) -> int:
-        """The number of chunks written or changed. Unchanged chunks keep their rows."""
+        """Writes documents, and returns how many chunks are new or changed. Unchanged chunks keep their rows."""
         try:
             with self._connection.transaction():
                 forget(self._connection, "complete_vectors")
@@ -125,7 +125,7 @@ class SqliteDocumentStore:
             raise
 
     def touch(self, source: str, path: str, state: FileState, date: str) -> None:
-        """The file's times changed, its bytes did not."""
+        """Stores the new size, time and date of a file whose content is unchanged."""
         self._connection.write(
             "UPDATE documents SET size = ?, mtime_ns = ?, date = ? WHERE doc_id = ?",
             (state.size, state.mtime_ns, date, document_id(source, path)),
@@ -159,8 +159,8 @@ class SqliteDocumentStore:
         changes.gone += [chunk_row for chunk_row, _ in old.values()]
         self._vocabulary.add((titles.first, *(chunk.text for chunk in document.chunks)))
 
-    # With triggers, FTS5 flushes its buffer at the end of every statement: few large ones are several times as fast as
-    # many small.
+    # Chunks are removed and inserted in few large statements, which are several times as fast as many small ones: with
+    # triggers, FTS5 flushes its buffer at the end of every statement.
 
     def _remove_chunks(self, rows: list[int]) -> None:
         if rows:
@@ -169,7 +169,7 @@ class SqliteDocumentStore:
             )
 
     def _last_row(self, documents: Sequence[IndexedDocument]) -> int:
-        """The last one that is taken; of a library the last in its stretch, where they count down."""
+        """Returns the last row id in use: the highest of the user's chunks, or the lowest in the library's range."""
         if not self._for_libraries:
             return int(self._connection.value("SELECT max(0, coalesce(max(id), 0)) FROM chunks"))
         library = self._connection.value(
@@ -222,7 +222,7 @@ class SqliteDocumentStore:
         )
 
     def _chunk_row(self, chunk: Chunk, titles: Titles, note_terms: str) -> list[Any]:
-        """The values of _CHUNK_COLUMNS."""
+        """Returns the values of _CHUNK_COLUMNS."""
         place = [
             chunk.ordinal,
             chunk.kind,
@@ -235,7 +235,7 @@ class SqliteDocumentStore:
         return [*place, *columns_of(chunk, titles, self._korean_analysis, note_terms)]
 
     def _update_chunk(self, chunk_row: int, before: list[Any], row: list[Any]) -> None:
-        """The place of a chunk may change without its words; only changed words have to reach the text index."""
+        """Updates the changed part of a chunk: its place, its words or both. Only new words update the text index."""
         for columns in (_PLACE, _WORDS):
             part = slice(_CHUNK_COLUMNS.index(columns[0]), _CHUNK_COLUMNS.index(columns[-1]) + 1)
             if before[part] != row[part]:
@@ -244,7 +244,7 @@ class SqliteDocumentStore:
 
 
 class _ChunkChanges:
-    """What a group of documents changes in the table of chunks."""
+    """The changes that writing a group of documents makes to the table of chunks."""
 
     def __init__(self) -> None:
         self.new: list[tuple[Any, ...]] = []
@@ -253,7 +253,7 @@ class _ChunkChanges:
 
 
 class ChunkTerms:
-    """The column `cjk` of chunks, with the terms of the notes above them as the notes are now."""
+    """Computes the column `cjk` of chunks, including the terms of the current notes on their source and folders."""
 
     def __init__(self, connection: Connection, korean_analysis: str) -> None:
         self._korean_analysis = korean_analysis
@@ -272,7 +272,7 @@ _DOCUMENTS_AT_ONCE = 200
 
 
 class SqliteNoteStore:
-    """Writing notes. A note and the terms of all passages below it are one transaction, so they always agree."""
+    """Writes notes. One transaction changes a note and the terms of all chunks below its folder: they always agree."""
 
     def __init__(self, connection: Connection, *, korean_analysis: str) -> None:
         self._connection = connection
@@ -289,7 +289,7 @@ class SqliteNoteStore:
         return [path for _, path in self._documents(source)]
 
     def put(self, source: str, note: ContextNote) -> int:
-        """Replaces the note on the same folder. Returns how many chunks have other terms because of it."""
+        """Adds or replaces the note on a folder, and returns how many chunks have other terms because of it."""
         with self._connection.transaction():
             self._connection.execute(
                 """INSERT INTO context_notes VALUES ((SELECT id FROM sources WHERE name = ?), ?, ?)
@@ -314,7 +314,7 @@ class SqliteNoteStore:
         return [(int(row), str(path)) for row, path in self._connection.rows(sql, (source,))]
 
     def _analyse_again(self, source: str, note: ContextNote) -> int:
-        """Gives every chunk below the note its terms as they are now. Returns how many chunks had others."""
+        """Updates the terms of all chunks below the note's folder, and returns how many of them changed."""
         below = [row for row, path in self._documents(source) if note.covers(path)]
         terms = ChunkTerms(self._connection, self._korean_analysis)
         self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS new_terms (id INTEGER PRIMARY KEY, cjk TEXT)")
@@ -322,7 +322,7 @@ class SqliteNoteStore:
         for start in range(0, len(below), _DOCUMENTS_AT_ONCE):
             changes = list(self._changed_terms(below[start : start + _DOCUMENTS_AT_ONCE], terms))
             self._connection.executemany("INSERT INTO temp.new_terms VALUES (?, ?)", changes)
-            # One statement for many chunks: FTS5 flushes at the end of every one.
+            # One statement for many chunks, because FTS5 flushes its buffer at the end of every statement.
             self._connection.execute(
                 """UPDATE chunks SET cjk = (SELECT t.cjk FROM temp.new_terms t WHERE t.id = chunks.id)
                    WHERE id IN (SELECT id FROM temp.new_terms)"""

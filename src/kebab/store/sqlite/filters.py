@@ -1,7 +1,7 @@
-"""SearchFilters → SQL. One builder for every kind of search, so that a filter means the same everywhere.
+"""Turns SearchFilters into SQL, for every kind of search, so that a filter means the same everywhere.
 
-The result selects the ids of the documents that may answer. A ranked query has it in an IN (…) beside its MATCH, so
-SQLite selects them once and ranks only chunks of those documents.
+The SQL selects the ids of the permitted documents. A ranked query contains it in an IN (…) after its MATCH, so SQLite
+selects these documents once and ranks only their chunks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PERSONAL = "d.source_id NOT IN (SELECT id FROM sources WHERE kind = 'library')"
 
 class DocumentFilter(NamedTuple):
     sql: str
-    """SELECT d.id FROM documents d …, or empty when there is nothing to filter."""
+    """SELECT d.id FROM documents d …, or empty if there are no filters."""
     bindings: dict[str, str]
 
 
@@ -80,14 +80,15 @@ def _of_library(filters: SearchFilters, bind: Callable[[str], str]) -> str:
 
 
 def _tag(column: str, bound: str) -> str:
-    """The tag or one nested below it, as in Obsidian: `propulsion` means `propulsion/liquid` too. `0` follows `/`, so
-    this is a range, which needs no wildcards and can use the index of tags.
+    """Returns a condition for a tag and the tags nested below it: `propulsion` includes `propulsion/liquid`.
+
+    The character after `/` is `0`, so the nested tags are a range, for which SQLite can use the index of tags.
     """
     return f"({column} = {bound} OR ({column} >= {bound} || '/' AND {column} < {bound} || '0'))"
 
 
 def _either(conditions: Sequence[str]) -> str:
-    """A balanced tree of ORs: SQLite refuses expressions nested a thousand deep, as a chain of them would be."""
+    """Joins conditions with OR as a balanced tree, because SQLite refuses a chain of a thousand ORs as too deep."""
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2
@@ -95,7 +96,7 @@ def _either(conditions: Sequence[str]) -> str:
 
 
 def _path(bound: str, pattern: str) -> str:
-    """A glob, or a file, or a folder with everything below it."""
+    """Returns a condition for a glob, a file, or a folder with everything below it."""
     if set("*?[") & set(pattern):
         return f"path_matches({bound}, d.path)"
     return f"(d.path = {bound} OR substr(d.path, 1, length(rtrim({bound}, '/')) + 1) = rtrim({bound}, '/') || '/')"
@@ -103,13 +104,13 @@ def _path(bound: str, pattern: str) -> str:
 
 # --- libraries
 
-# Chunks of libraries have row ids below zero, each library a range of its own, so that a search in a library only
-# compares row ids. They have a text index of their own, so that they do not influence bm25 of the user's own chunks.
+# Chunks of libraries have row ids below zero. Each library has its own range, so that a search in a library only
+# compares row ids. Libraries have their own text index, so that they do not change the bm25 of the user's own chunks.
 OWN = "chunks_fts"
 LIBRARIES = "library_fts"
 TEXT_INDEXES = (OWN, LIBRARIES)
 STRETCH = 40
-"""Bits. The chunks of the library in row n lie between -(n + 1) << 40 and -n << 40."""
+"""Bits of a library's range: the chunks of the library in row n have ids between -(n + 1) << 40 and -n << 40."""
 _NO_LIBRARY = SearchFilters()
 
 
@@ -119,9 +120,10 @@ def is_library_alone(filters: SearchFilters) -> bool:
 
 
 def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
-    """The condition for rows of the text index of libraries: the range of one library, without the documents that only
-    its other versions have. A source owns only documents of its version, so only the sources of the other versions are
-    looked at.
+    """Returns the condition for rows of the text index of libraries, and its bindings.
+
+    It selects the range of one library, without the documents that only versions not asked for have. A source owns only
+    documents of its own version, so the condition reads only the sources of versions not asked for.
     """
     bindings: dict[str, Any] = {}
     this_one, within, is_asked_for = "", "true", "NOT v.in_making"
@@ -138,7 +140,7 @@ def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
             JOIN documents d ON d.source_id = v.source_id JOIN chunks c ON c.document_id = d.id
             WHERE NOT EXISTS (SELECT 1 FROM library_documents ld WHERE ld.document_id = d.id AND ld.version IN (
                 SELECT v.id {versions} AND {is_asked_for}))"""
-    others = f"SELECT 1 {versions} AND NOT ({is_asked_for})"  # usually empty: then no row is looked up
+    others = f"SELECT 1 {versions} AND NOT ({is_asked_for})"  # usually empty, which saves looking up any row
     return (
         f"AND {within} AND (NOT EXISTS ({others}) OR +library_fts.rowid NOT IN ({elsewhere})){_kinds(filters)}",
         bindings,
@@ -146,7 +148,7 @@ def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
 
 
 def _kinds(filters: SearchFilters) -> str:
-    """A snippet is code, or else info; there is an index of the code."""
+    """Returns the condition for code only or for info only. Both use the rows of code, which have an index."""
     if set(filters.kinds) in ({"code"}, {"info"}):
         negation = "" if "code" in filters.kinds else "NOT "
         return f" AND +library_fts.rowid {negation}IN (SELECT id FROM chunks WHERE kind = 'code' AND id < 0)"

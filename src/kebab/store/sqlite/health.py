@@ -1,4 +1,4 @@
-"""The size of the index, and whether it is whole."""
+"""Statistics of the database, and the checks of `kb doctor` on it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stats(connection: Connection) -> StoreStats:
 
 
 def health_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
-    """Whether file, text index and references are whole, and the index is of the current analysis."""
+    """Checks the file, text index, references and vectors, and whether the text index fits the current settings."""
     try:
         connection, may_write = _opened_for_checks(database)
     except StoreError as error:
@@ -59,7 +59,7 @@ def health_checks(database: Database, korean_analysis: str, *, named: bool) -> l
 
 
 def _opened_for_checks(database: Database) -> tuple[Connection, bool]:
-    """A connection, and whether it may write: FTS5 takes its check as an INSERT, which a read-only folder forbids."""
+    """Opens a connection, and returns whether it may write: the check of FTS5 is an INSERT statement."""
     connection = database.reader()
     if not database.immutable:
         with suppress(ReadOnly):
@@ -80,7 +80,7 @@ def _file_check(connection: Connection) -> Check:
 
 
 def _fts_check(connection: Connection, *, may_write: bool) -> Check:
-    """Rank 1 compares the index with the chunks; without it, as in SQLite's own check, a stale index passes."""
+    """Compares the text indexes with the chunks. Without rank 1, FTS5 would accept a stale index."""
     if not may_write:
         message = f"{NOT_CHECKED}: that needs a place that can be written to; check a copy of the file elsewhere"
         return Check("text index", True, message)
@@ -102,7 +102,7 @@ def _reference_check(connection: Connection) -> Check:
 
 
 def _vector_check(connection: Connection) -> Check:
-    """Whether every vector is as long as its model says, and every vector of a large space has its code."""
+    """Checks that every vector has the dimension of its model, and that every vector of a large space has a code."""
     wrong = connection.value(
         """SELECT count(*) FROM vectors v JOIN embedding_spaces e ON e.id = v.space_id
            WHERE length(v.vector) != 2 * e.dimension"""

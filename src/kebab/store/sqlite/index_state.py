@@ -1,6 +1,5 @@
-"""What is stored about the indexes: how the text index was built, which models made vectors, and whether all are there.
-
-Without numpy: every search asks this first.
+"""Stored facts about the indexes: how the text index was built, which models made vectors, and for which models
+every chunk has a vector. Every search reads them first, so this module does not import numpy.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from kebab.store.sqlite.database import Connection
 
 MetaKey = Literal["fts_config", "complete_vectors", "migrating_from"]
 """complete_vectors: the models for which every chunk has a vector, because counting at every search is too slow.
-migrating_from: where all of this is being copied from, until that is complete.
+migrating_from: the address of the store that an unfinished migration copies into this one.
 """
 
 
@@ -33,13 +32,13 @@ def forget(connection: Connection, key: MetaKey) -> None:
 
 
 def stored_fts_config(connection: Connection) -> dict[str, object] | None:
-    """How the text index was built; None when nothing has been indexed yet."""
+    """Returns the configuration that the text index was built with, or None if nothing has been indexed yet."""
     stored = remembered(connection, "fts_config")
     if stored is None:
         return None
     try:
         config: dict[str, object] = json.loads(stored)
-        config["korean"]  # raises where it is missing
+        config["korean"]  # raises KeyError if it is missing
     except (KeyError, TypeError, ValueError) as error:
         hint = "Rebuild the text index with: kb index --rebuild-fts"
         raise Corrupt("What is stored of the text index cannot be read.", hint=hint) from error
@@ -51,7 +50,7 @@ def remember_fts_config(connection: Connection, config: dict[str, object]) -> No
 
 
 class StoreView:
-    """What a reading and a writing have in common."""
+    """The methods that SqliteReading and SqliteWriting share."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

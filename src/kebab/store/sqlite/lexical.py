@@ -1,4 +1,4 @@
-"""Ranked full-text search, and the words that occur."""
+"""Ranked full-text search, and the table of known words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Row = tuple[Any, ...]
 
 
 class Vocabulary:
-    """The words that occur, unstemmed: half a word or a misspelt one is found here, and not in a stemmed index."""
+    """The table of known words, unstemmed. It finds half-typed and misspelt words, which the stemmed index cannot."""
 
     def __init__(self, connection: Connection, tokenizer: SqliteTokenizer) -> None:
         self._connection = connection
@@ -32,7 +32,7 @@ class Vocabulary:
         self._seen: set[str] = set()
 
     def add(self, texts: Iterable[str]) -> None:
-        """Inside the caller's transaction. Words are only ever added; `kb index --rebuild-fts` starts afresh."""
+        """Adds the words of the texts, inside the caller's transaction. Only a rebuild of the table removes words."""
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
         kept = sorted(filter(worth_keeping, words))
         stems = self._tokenizer.stems("\n".join(kept))  # one call, one stem per word
@@ -42,16 +42,16 @@ class Vocabulary:
         self._seen |= words
 
     def forget_seen(self) -> None:
-        """After a rollback, added words may be missing."""
+        """Empties the cache of added words, which may be missing from the table after a rollback."""
         self._seen.clear()
 
     def known(self, words: Collection[str]) -> set[str]:
-        """Which of these occur."""
+        """Returns which of these words are known."""
         sql = "SELECT w.word FROM json_each(?) AS wanted CROSS JOIN words w ON w.word = wanted.value"
         return {word for (word,) in self._connection.execute(sql, (json.dumps(list(words)),))}
 
     def expand(self, prefix: str) -> list[str]:
-        """Known words that begin so, one for each stem, shortest first."""
+        """Returns known words that begin with `prefix`, one for each stem, the shortest first."""
         rows = self._connection.execute(
             """SELECT word FROM (SELECT min(word) AS word, min(length(word)) AS length FROM words
                                  WHERE word >= ?1 AND word < ?2 GROUP BY stem)
@@ -61,13 +61,12 @@ class Vocabulary:
         return [word for (word,) in rows]
 
     def near(self, word: str, edits: int) -> list[NearWord]:
-        """Known words at most `edits` slips away, one for each stem, the nearest and those with the same first letter
-        first.
+        """Returns known words within `edits` edits, one per stem, the nearest and those with the same initial first.
 
-        The word is cut into one piece more than there may be slips. One piece is left whole, at most `edits` places
-        away from where it was. SQLite looks for it in one scan of the table (0.1 s for 500,000 words), and only the
-        words that pass are compared letter by letter. A swap of the letters on both sides of a cut breaks two pieces,
-        so those swaps are looked up as whole words.
+        `word` is cut into `edits` + 1 pieces, so a word within `edits` edits contains at least one whole piece, at most
+        `edits` places from its place in `word`. SQLite finds words with such a piece in one scan (0.1 s for 500,000
+        words), and only these are compared letter by letter. Swapping the letters on both sides of a cut is one edit
+        that breaks two pieces, so words with these swaps are looked up as a whole.
         """
         starts = [len(word) * number // (edits + 1) for number in range(edits + 2)]
         pieces = [(max(0, start - edits), word[start:end], end + edits) for start, end in pairwise(starts)]
@@ -85,8 +84,8 @@ class Vocabulary:
         return nearest(word, rows, edits)
 
 
-# bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final
-# few: the ranking is a subquery. It is cut a little deeper than asked, because equal scores are sorted by chunk id
+# The ranking is a subquery, so that bm25(), which takes 93 % of the time, runs only on rows that pass the filter, and
+# the joins only on the best rows. It returns a few rows more than asked, because equal scores are sorted by chunk id
 # afterwards.
 _BY_RELEVANCE = """
 SELECT ranked.bm25, c.chunk_id, d.doc_type FROM (
@@ -105,11 +104,11 @@ ORDER BY dated.date DESC, bm25, owner.chunk_id LIMIT :limit OFFSET :offset
 """
 _COUNT = "SELECT count(*) FROM {index} WHERE {index} MATCH :match {filter}"
 _DEEPER = 16
-"""How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
+"""How many rows more than asked the ranking returns, for equal scores at its end."""
 
 
 class SqliteLexicalIndex:
-    """`korean_analysis` is how the index was built, which may differ from the settings."""
+    """Full-text search. `korean_analysis` is the one the index was built with, which may differ from the settings."""
 
     def __init__(self, connection: Connection, *, korean_analysis: str, weights: ColumnWeights | None = None) -> None:
         self.tokenizer = SqliteTokenizer(connection)
@@ -185,14 +184,14 @@ def _by_relevance(
         page = ranked[offset : offset + limit]
         if not page or page[-1][0] != ranked[-1][0] or len(ranked) < depth:
             return page
-        depth *= 8  # the last score equals the worst one ranked: there may be more of the same
+        depth *= 8  # the last score of the page equals the worst one ranked, so further rows may have it too
 
 
 def _filtered_index(filters: SearchFilters) -> tuple[str, str, dict[str, Any]]:
-    """The text index to ask, the condition for its rows, and the bindings of that.
+    """Returns the text index to search, the condition for its rows, and the bindings of the condition.
 
-    The documents that may answer are selected once. The `+` keeps SQLite from looking each of them up in the text
-    index instead, which would run the whole query once per chunk.
+    The permitted chunks are selected once. Without the `+`, SQLite would look up each of them in the text index, which
+    runs the whole query once per chunk.
     """
     if is_library_alone(filters):
         return LIBRARIES, *library_condition(filters)

@@ -1,8 +1,8 @@
-"""Reading and writing libraries and their versions.
+"""Reads and writes libraries and their versions.
 
-A version is made beside the one that is searched, and takes its place when it is complete. Documents that two versions
-have in common, the same bytes under the same path, are stored once. Such a document belongs to the source of one of
-these versions, and is handed on when that version is removed.
+While a version is indexed again, searches use its old state, which the new one replaces when it is complete. A document
+with the same bytes and path in several versions is stored once. It belongs to the source of one of these versions; when
+that version is removed, it moves to the source of another.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SELECT id, library_id, title, description, titled, described, origin, origin_kin
        trust_score, rules
 FROM libraries
 """
-# A reader sees the row that is searched and the row that is being made as one version.
+# Joins the two rows of a version that is indexed again: its searched state, and the new state in the making.
 _VERSIONS = """
 SELECT library, nullif(tag, ''),
        coalesce(max(CASE WHEN in_making THEN NULL ELSE 'indexed' END), max(state)),
@@ -60,7 +60,7 @@ class SqliteLibraryCatalog:
         return [library for library in self.libraries() if library.is_named(name)]
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
-        """code or info."""
+        """Returns the kind of each chunk: code or info."""
         sql = "SELECT c.chunk_id, c.kind FROM json_each(?) AS wanted CROSS JOIN chunks c ON c.chunk_id = wanted.value"
         return dict(self._connection.rows(sql, (json.dumps(list(chunk_ids)),)))
 
@@ -76,7 +76,7 @@ class SqliteLibraryWriter:
         self._connection = connection
 
     def describe(self, library: Library) -> None:
-        """Adds a library, or changes its description; its versions stay."""
+        """Adds a library or changes its metadata. Its versions stay."""
         values = library._asdict() | {
             "title": storable(library.title),
             "description": storable(library.description),
@@ -93,7 +93,7 @@ class SqliteLibraryWriter:
         )
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
-        """Goes on with an earlier attempt, if there is one."""
+        """Begins to index a version, or continues an unfinished attempt, whose finished files it returns."""
         with self._connection.transaction():
             library = self._library(library_id)
             begun = self._connection.rows(
@@ -117,8 +117,8 @@ class SqliteLibraryWriter:
         return Making(row, name, {path: DoneFile(*file) for path, *file in done})
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """Removes these files of an earlier attempt from the version, and the documents that the attempt wrote without
-        linking them to the version, because it was killed in between.
+        """Removes these files of an earlier attempt from the version in the making, and deletes documents that the
+        attempt wrote but did not link to the version before it was killed.
         """
         with self._connection.transaction():
             self._connection.executemany(
@@ -133,7 +133,7 @@ class SqliteLibraryWriter:
             )
 
     def known(self, library_id: str, fingerprints: Iterable[str]) -> dict[tuple[str, str], Key]:
-        """Documents of all versions that need not be read again, by path and key of their file."""
+        """Returns documents of all versions that need not be parsed again, by path and file key."""
         rows = self._connection.rows(
             """SELECT d.path, ld.file_key, d.id FROM library_documents ld
                JOIN library_versions v ON v.id = ld.version JOIN libraries l ON l.id = v.library
@@ -144,7 +144,7 @@ class SqliteLibraryWriter:
         return {(path, key): document for path, key, document in rows}
 
     def share(self, making: Making, documents: Sequence[tuple[Key, str]]) -> None:
-        """Documents (row, key of their file) that other versions have too."""
+        """Links documents of other versions (row, file key) to the version in the making."""
         with self._connection.transaction():
             self._connection.executemany(
                 "INSERT OR REPLACE INTO library_documents (version, document_id, file_key) VALUES (?, ?, ?)",
@@ -152,7 +152,7 @@ class SqliteLibraryWriter:
             )
 
     def link(self, making: Making, documents: Sequence[tuple[str, str]]) -> None:
-        """Documents (id, key of their file) that were just written."""
+        """Links newly written documents (id, file key) to the version in the making."""
         with self._connection.transaction():
             self._connection.executemany(
                 """INSERT OR REPLACE INTO library_documents (version, document_id, file_key)
@@ -161,8 +161,8 @@ class SqliteLibraryWriter:
             )
 
     def finish(self, making: Making, indexed_at: str | None = None) -> int:
-        """Puts it in the place of the version that is searched. Returns how many snippets it has. `indexed_at`: if not
-        now.
+        """Replaces the searched state of the version with the new one, and returns how many snippets that has.
+        `indexed_at` is the time to store instead of now.
         """
         with self._connection.transaction():
             library, tag, source = self._connection.rows(
@@ -194,7 +194,7 @@ class SqliteLibraryWriter:
         return int(snippets)
 
     def fail(self, library_id: str, tag: str | None, reason: str) -> None:
-        """Keeps what was begun, to go on from; the version that is searched stays too."""
+        """Records why an attempt failed. Its documents stay, to continue from, and so does the searched version."""
         with self._connection.transaction():
             library = self._library(library_id)
             self._connection.execute(
@@ -208,12 +208,12 @@ class SqliteLibraryWriter:
                 )
 
     def forget_attempt(self, library_id: str, tag: str | None) -> None:
-        """Removes an attempt that failed; the version that is searched stays."""
+        """Removes a failed attempt. The searched version stays."""
         with self._connection.transaction():
             self._drop_all("library = ? AND tag = ? AND in_making", self._library(library_id), tag or "")
 
     def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None:
-        """A version, or the whole library."""
+        """Removes the whole library, or only one version if `whole` is False."""
         with self._connection.transaction():
             library = self._library(library_id)
             if whole:
@@ -245,15 +245,15 @@ class SqliteLibraryWriter:
             self._drop(version, source)
 
     def _drop(self, version: int, source: int) -> None:
-        """Removes a version and the documents that no other version has; the others are handed on."""
+        """Removes a version and its documents, except documents that other versions share."""
         self._connection.execute("DELETE FROM library_documents WHERE version = ?", (version,))
         self._hand_on(version, source)
         self._connection.execute("DELETE FROM library_versions WHERE id = ?", (version,))
         self._connection.execute("DELETE FROM sources WHERE id = ?", (source,))
 
     def _hand_on(self, version: Key, source: int) -> None:
-        """Gives documents that this version no longer has to the source of another version that has them. So a source
-        owns only documents of its version, and never two under one path.
+        """Moves documents that this version no longer has to the source of another version that has them, so that two
+        documents of one source never have the same path.
         """
         self._connection.execute(
             """UPDATE documents SET source_id = (

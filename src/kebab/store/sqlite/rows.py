@@ -1,4 +1,4 @@
-"""Rows of `chunks` and `documents` as the records that the rest of the program knows."""
+"""Turns rows of `chunks` and `documents` into the records of kebab.core."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kebab.core.spans import SPAN_KINDS, LineSpan, Span, span_kind
 from kebab.core.text import content_hash
 from kebab.store.sqlite.database import Connection
 
-# The notes above a document, the outermost first, for a query that has `documents d`.
+# The notes on a document, its folders and its source, the outermost first, for a query with `documents d`.
 NOTES_ABOVE = """(SELECT group_concat(text, char(31)) FROM (
         SELECT n.text FROM context_notes n WHERE n.source_id = d.source_id
         AND (n.folder = '' OR n.folder = d.path OR n.folder || '/' = substr(d.path, 1, length(n.folder) + 1))
         ORDER BY length(n.folder)))"""
 
-# The tags of a document, for a query that has `documents d`.
+# The tags of a document, for a query with `documents d`.
 TAGS_OF_DOCUMENT = """(SELECT group_concat(tag, char(31)) FROM (
         SELECT t.tag FROM document_tags t WHERE t.document_id = d.id ORDER BY t.tag))"""
 
-# The fields of a ChunkContext in their order, without its hash, and the unsplittable headings.
+# The fields of a ChunkContext in their order, with an empty text for its hash, then the column `headings`.
 _CONTEXTS = f"""
 SELECT c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.section_label, c.text, c.source_spans, '',
        d.chunker_version, d.doc_type, d.lang, {TAGS_OF_DOCUMENT}, d.trust_level, s.name, d.indexed_at, d.date,
@@ -33,7 +33,7 @@ SELECT c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.section_label, c
 FROM chunks c JOIN documents d ON d.id = c.document_id JOIN sources s ON s.id = d.source_id
 """
 STATE = "d.size, d.mtime_ns, d.content_hash, d.fingerprint"
-"""The columns of a FileState."""
+"""The columns of a FileState, in the order of its fields."""
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -48,12 +48,12 @@ def heading_list(heading_path: str, headings: str | None) -> tuple[str, ...]:
 
 
 def unsplittable_headings(headings: tuple[str, ...]) -> str | None:
-    """Only where the column `heading_path`, which is for people and for the index, cannot be split again."""
+    """Returns the headings as JSON if the column `heading_path` cannot be split into them again, or else None."""
     return None if heading_list(" > ".join(headings), None) == headings else json.dumps(headings, ensure_ascii=False)
 
 
 def spans_to_json(spans: tuple[Span, ...]) -> str:
-    if len(spans) == 1 and type(spans[0]) is LineSpan:  # nearly all of them, and the encoder takes five times as long
+    if len(spans) == 1 and type(spans[0]) is LineSpan:  # nearly all chunks; the encoder takes five times as long
         return f'[["line",{spans[0].start},{spans[0].end}]]'
     return _compact([[span_kind(span), *span] for span in spans])
 
@@ -62,7 +62,7 @@ def spans_from_json(text: str) -> tuple[Span, ...]:
     return tuple(SPAN_KINDS[kind](*values) for kind, *values in json.loads(text))
 
 
-# Led by the few hits, whose neighbours the index on document and ordinal finds.
+# CROSS JOIN makes SQLite begin with the few hits, whose neighbours an index finds.
 _NEIGHBOURS = """
 SELECT hit.chunk_id, near.ordinal < hit.ordinal, near.chunk_id, near.heading_path, near.headings, near.section_label,
        near.text, d.path, near.source_spans
@@ -94,7 +94,7 @@ class SqliteChunkReader:
         return {row[0]: _context(row) for row in rows}
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
-        """One statement for all of them."""
+        """Returns up to `count` chunks before and after each of these chunks."""
         found = dict.fromkeys(chunk_ids, Neighbours())
         for row in self._connection.rows(_NEIGHBOURS, {"hits": json.dumps(list(chunk_ids)), "count": count}):
             of, is_before, chunk_id, heading_path, headings, label, text, path, spans = row

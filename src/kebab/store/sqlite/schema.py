@@ -1,4 +1,4 @@
-"""How the schema of a file differs from the one that the migrations make, which another program may have altered."""
+"""Finds and repairs differences between the schema of a file and the schema that the migrations create."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kebab.store.sqlite.filters import TEXT_INDEXES
 
 _MOST_NAMED = 5
 _SHADOW_TABLES = tuple(f"{index}_" for index in TEXT_INDEXES)
-"""FTS5 makes and words these tables itself, so their definitions depend on the version of SQLite."""
+"""Prefixes of tables that FTS5 creates itself, so their definitions depend on the version of SQLite."""
 
 
 class SchemaObject(NamedTuple):
@@ -23,20 +23,20 @@ class SchemaObject(NamedTuple):
     """table, index, trigger or view"""
     name: str
     table: str
-    """The table that it belongs to; a table or view belongs to itself."""
+    """The table of an index or trigger; for a table or view, its own name."""
     sql: str
 
     @property
     def holds_data(self) -> bool:
-        """Whether data is lost with it; `kb index --rebuild-fts` restores everything else."""
+        """Whether this is a table with data. `kb index --rebuild-fts` restores all other objects."""
         return self.type == "table" and self.name not in TEXT_INDEXES
 
 
 class Difference(NamedTuple):
     made: SchemaObject | None
-    """As the migrations make it; None for an addition."""
+    """The object as the migrations create it, or None if another program added it."""
     found: SchemaObject | None
-    """As it is in the file; None if it is missing."""
+    """The object in the file, or None if it is missing."""
     words: str
 
     @property
@@ -50,7 +50,7 @@ def digest(connection: apsw.Connection) -> str:
 
 
 def refuse_altered(connection: apsw.Connection, path: Path, *, mending: bool = False) -> None:
-    """`mending`: what a rebuild of the text index repairs is fine."""
+    """Raises SchemaAltered if the schema differs. `mending` allows what a rebuild of the text index repairs."""
     if digest(connection) == migrations.DIGEST:
         return
     found = [difference for difference in differences(connection) if not (mending and difference.is_repairable)]
@@ -66,7 +66,7 @@ def refuse_altered(connection: apsw.Connection, path: Path, *, mending: bool = F
 
 
 def refuse_altered_file(path: Path) -> None:
-    """After a failed statement: whether the schema was altered since the file was opened, or before it was migrated."""
+    """Raises SchemaAltered if the schema of the file differs. Called after a failed statement, to explain it."""
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error:
@@ -76,7 +76,7 @@ def refuse_altered_file(path: Path) -> None:
 
 
 def differences(connection: apsw.Connection) -> list[Difference]:
-    """From the schema of the file's own version. Tables of other programs, and what belongs to them, do not count."""
+    """Returns the differences from the schema of the file's version, except tables of other programs."""
     with closing(apsw.Connection(":memory:")) as fresh:
         version = connection.pragma("user_version")
         for step, names in migrations.MIGRATIONS:
@@ -93,9 +93,9 @@ def differences(connection: apsw.Connection) -> list[Difference]:
 
 
 def restore(connection: apsw.Connection) -> None:
-    """Makes indexes, triggers and views as the migrations do, and drops those that were added; tables stay."""
+    """Recreates indexes, triggers and views as the migrations do, and drops added ones. Tables stay unchanged."""
     for made, found, _ in differences(connection):
-        if (made or found).type == "table":  # type: ignore[union-attr]  # one of them is there
+        if (made or found).type == "table":  # type: ignore[union-attr]  # one of them is not None
             continue
         if found:
             connection.execute(f'DROP {found.type} "{found.name}"')

@@ -1,6 +1,6 @@
-"""The embedded store as a whole: who may read, who may write, and what they get to do it with.
+"""The embedded store: opens readings and the one writing, backs up, deletes and checks the database.
 
-Modules above this one see neither a connection nor a driver's exception.
+Callers of this module see neither connections nor exceptions of apsw, the SQLite driver.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LOGS = ("-wal", "-shm", "-journal")
 _File = tuple[int, int] | None
-"""Device and inode of a file; None where there is none."""
+"""Device and inode of a file, or None if there is no file."""
 
 
 class SqliteReading(StoreView):
@@ -52,13 +52,13 @@ class SqliteReading(StoreView):
 
     @property
     def catalog(self) -> SqliteCatalog:
-        from kebab.store.sqlite.catalog import SqliteCatalog  # most searches do without it
+        from kebab.store.sqlite.catalog import SqliteCatalog  # here, because most searches do not need it
 
         return SqliteCatalog(self._connection, paths_on_disk=self._store.paths_on_disk)
 
     @property
     def is_immutable(self) -> bool:
-        """Whether the file is taken as it is, because its folder cannot be written to."""
+        """Whether the file is read as immutable, because its folder is read-only or its disk full."""
         return self._store.database.immutable
 
     def index_version(self) -> str:
@@ -73,34 +73,34 @@ class SqliteReading(StoreView):
         return SqliteLexicalIndex(self._connection, korean_analysis=built_with, weights=weights)
 
     def _analysis(self) -> dict[str, object]:
-        """How the text index was built; before anything is indexed, how it would be built."""
+        """Returns the configuration of the text index; before anything is indexed, that of the settings."""
         if self._built is None:
             self._built = stored_fts_config(self._connection)
         return self._built or fts_config(self._store.korean_analysis)
 
     def files(self, doc_ids: Collection[str] | None = None) -> list[IndexedFile]:
-        """Those of these documents, or of all, that come from files."""
+        """Returns the files of these documents, or of all documents. Documents without a file are left out."""
         sql = """SELECT d.doc_id, s.root, s.kind, d.path, d.size, d.mtime_ns, d.indexed_at,
                         coalesce(s.ingested_at, d.indexed_at)
                  FROM {some}documents d JOIN sources s ON s.id = d.source_id WHERE s.root IS NOT NULL{condition}"""
         if doc_ids is None:
             rows = self._connection.rows(sql.format(some="", condition=""))
         else:
-            # CROSS JOIN begins with the few ids: SQLite would rather read all documents in order.
+            # CROSS JOIN makes SQLite begin with the few ids instead of reading all documents.
             some, condition = "json_each(?) AS wanted CROSS JOIN ", " AND d.doc_id = wanted.value"
             rows = self._connection.rows(sql.format(some=some, condition=condition), (json.dumps(list(doc_ids)),))
         return [IndexedFile(*row) for row in rows]
 
     def vectors(self) -> SqliteVectorStore:
-        from kebab.store.sqlite.vectors import SqliteVectorStore  # brings numpy
+        from kebab.store.sqlite.vectors import SqliteVectorStore  # here, because it imports numpy
 
         return SqliteVectorStore(self._connection, self._known_vectors)
 
     def vector_coverage(self, models: EmbeddingModels) -> VectorCoverage:
-        """How many chunks have a vector of these models, and which other models have vectors here."""
+        """Returns how many chunks have a vector of these models, and which other models have vectors here."""
         ours = {(embedder.name, embedder.version) for embedder in models.embedders}
         spaces = stored_spaces(self._connection)
-        # By model and version the latest: an endpoint may give vectors of another dimension from one day to the next.
+        # Only the latest space of a model and version, because an endpoint may change the dimension of its vectors.
         latest = {(space.model, space.version): space for space in spaces}
         current = [space for key, space in latest.items() if key in ours]
         others = tuple(space.fingerprint for space in spaces if space not in current)
@@ -137,7 +137,7 @@ class SqliteReading(StoreView):
 
 
 class _ThreadState(threading.local):
-    """The reading connection of a thread."""
+    """One thread's connection for reading."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -161,8 +161,9 @@ class SqliteStore:
         korean_analysis: str = "bigrams",
         paths_on_disk: bool = True,
     ) -> None:
-        """`named`: the user asked for this very file, so reading it when it is not there is an error. `paths_on_disk`:
-        whether documents may be named by where their files lie.
+        """`named`: the user chose this file, so reading it raises NotFound if it does not exist.
+
+        `paths_on_disk`: whether callers may name documents by their paths on disk.
         """
         self.path = path
         self.paths_on_disk = paths_on_disk
@@ -172,7 +173,7 @@ class SqliteStore:
         self.database = Database(path, busy_timeout_ms=busy_timeout_ms)
         self._local = _ThreadState()
         self._known_codes: tuple[_File, dict[int, Any]] = (None, {})
-        """Codes of vectors that were read, by space, for the next search of the same file."""
+        """A file, and the codes of its vectors by space, kept for the next search of the same file."""
 
     def close(self) -> None:
         """Closes this thread's connection."""
@@ -181,15 +182,15 @@ class SqliteStore:
             self._local.connection = None
 
     def _forget(self) -> None:
-        """Closes the connection to a file that is gone, and forgets its vectors: once it is closed, the next file may
-        get the same inode.
-        """
+        """Closes the connection to a deleted file, and forgets its codes, because a new file may get the same inode."""
         self.close()
         self._known_codes = (None, {})
 
     def _known_vectors(self) -> dict[str, dict[int, Any]]:
-        """What was read of the current file. Codes never change, so all threads share them; vectors belong to the
-        connection that read them, which knows whether they have changed.
+        """Returns the codes and vectors that were read from the current file.
+
+        All threads share the codes, which never change. Vectors belong to a connection, because only that can tell
+        whether they have changed.
         """
         file, codes = self._known_codes  # one read: another thread may replace both
         if file != self._local.file:
@@ -219,14 +220,14 @@ class SqliteStore:
         return self.path.stat().st_size if self.path.is_file() else 0
 
     @contextmanager
-    def reading(self, *, whole: bool = False) -> Iterator[SqliteReading | None]:  # noqa: ARG002 - all is here
-        """None for a default store that does not exist yet: an empty corpus, not an error."""
+    def reading(self, *, whole: bool = False) -> Iterator[SqliteReading | None]:  # noqa: ARG002 - always whole
+        """Opens the store for reading; None if the user named no file and the default one does not exist yet."""
         local = self._local
-        # A connection goes on reading a file that was deleted, by `kb reset`, or replaced.
+        # An open connection would go on reading a file that was deleted, for example by `kb reset`, or replaced.
         if not local.readings and local.connection is not None and local.file != _file_at(self.path):
             self._forget()
         if local.connection is None and (self._named or self.exists()):
-            # Looked at before it is opened: if it is replaced in between, the next reading opens it again.
+            # Before opening the file: if it is replaced in between, the next reading notices that and opens it again.
             file = _file_at(self.path)
             try:
                 local.connection = self.database.reader()
@@ -246,21 +247,21 @@ class SqliteStore:
 
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[SqliteWriting]:
-        """`existing`: there must be something already. `mending`: to rebuild the text index."""
+        """Opens the store for writing. `existing`: only if it exists. `mending`: to rebuild the text index."""
         from kebab.store.sqlite.writing import SqliteWriting
 
         if existing:
             self._require_existing()
         self.database.make_folder()
         if not self._local.readings:
-            self.close()  # only the last connection to close moves the log into the file, and a reader cannot
+            self.close()  # the writer must be the last to close, to move the log into the file, which a reader cannot
         with writer_lock(self.path, wait_s=self._lock_wait_s, purpose=purpose):
             connection = self.database.writer(mending=mending)
             with our_errors(self.path), closing(connection):
                 yield SqliteWriting(connection, self.korean_analysis)
 
     def backup(self, target: Path, *, force: bool) -> int:
-        """Returns the size of the copy."""
+        """Copies the database to `target`, and returns the size of the copy in bytes."""
         problem = _problem_of_target(target, self.path, force=force)
         if problem is not None:
             message, hint = problem
@@ -276,12 +277,12 @@ class SqliteStore:
         self.database.refuse_folder()
         if not self.path.exists():
             return False
-        if self._named and not self.database.is_ours():  # a file in the default place is ours, however damaged
+        if self._named and not self.database.is_ours():  # a file in the default place is Kebab's, however damaged
             message = f"{self.path} is not a Kebab database, so it is not deleted."
             raise Corrupt(message, hint="Delete it by hand.", path=str(self.path))
         self._forget()
         with writer_lock(self.path, wait_s=self._lock_wait_s, purpose="kb reset"):
-            # Logs, which hold text, go first: while the database is there, an interrupted reset can be run again.
+            # Logs, which contain text, are deleted first, so that an interrupted reset can run again.
             for suffix in (*_LOGS, "", ".lock"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return True
@@ -292,13 +293,11 @@ class SqliteStore:
         return health_checks(self.database, self.korean_analysis, named=self._named)
 
     def integrity(self) -> list[Check]:
-        """The checks of `kb doctor`, in which SQLite compares every row and every word. An index that was built with
-        other settings counts as whole.
-        """
+        """Returns the checks of `kb doctor` on the database, without the one that compares it with the settings."""
         return [check for check in self.health() if check.name != "analysis"]
 
     def own_files(self) -> set[Path]:
-        """The database and the files beside it: never to be ingested."""
+        """Returns the paths of the database, its logs and its lock, which ingest must skip."""
         places = (self.path.absolute(), self.path.absolute().resolve())
         return {place.with_name(place.name + suffix) for place in places for suffix in ("", *_LOGS, ".lock")}
 
@@ -309,7 +308,7 @@ class SqliteStore:
 
 
 def _problem_of_target(target: Path, source: Path, *, force: bool) -> tuple[str, str] | None:
-    """Why a backup cannot be written there, and a hint."""
+    """Returns why a backup cannot be written to `target`, with a hint, or None."""
     if target.is_dir():
         return f"{target} is a folder.", "Name a file."
     if target.exists() and not force:
@@ -324,6 +323,6 @@ def _problem_of_target(target: Path, source: Path, *, force: bool) -> tuple[str,
 def _file_at(path: Path) -> _File:
     try:
         status = path.stat()
-    except OSError:  # opening the file reports it
+    except OSError:  # opening the file later reports the error
         return None
     return status.st_dev, status.st_ino

@@ -1,6 +1,4 @@
-"""Writing vectors: which chunks still need one, which texts already have one, and the codes that large spaces are
-searched by.
-"""
+"""Writes vectors, finds the chunks without one, and maintains the bit codes of large spaces."""
 
 from __future__ import annotations
 
@@ -22,16 +20,16 @@ from kebab.store.vector_spaces import models_key
 Array = NDArray[Any]
 
 _BEFORE_ALL = -(2**63)
-"""Rows of chunks may be below zero."""
+"""A row id below all others: chunks of libraries have negative row ids."""
 _SEGMENT = 16384
-"""Codes in a row of vector_codes that is full."""
+"""The number of codes in a full row of vector_codes."""
 _MOST_SMALL_SEGMENTS = 32
 _LENGTH_OFF = 0.02
-"""How far the length of a vector may be from 1: it has half the digits."""
+"""How far the length of a vector may be from 1, because float16 is not exact."""
 _UNUSED_SHARE = 0.5
-"""Vectors without a chunk may be this part of all before they are dropped."""
+"""Vectors without a chunk may be up to this share of all vectors before they are deleted."""
 _UNUSED_KEPT = 20_000
-"""So many are kept in any case, some 20 MB: a folder that is moved away and back again is not embedded twice."""
+"""So many unused vectors (about 20 MB) always stay, so that a folder moved away and back needs no new vectors."""
 
 
 class SqliteVectorWriter:
@@ -42,11 +40,11 @@ class SqliteVectorWriter:
     # --- chunks to embed
 
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        """Chunks without a vector in their primary space, in order of their rows."""
+        """Returns chunks without a vector in their primary space, in order of their rows."""
         return self._chunks(f"NOT EXISTS ({self._primary_vectors(embedders)} AND v.chunk = c.id)", after, limit)
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
-        """Chunks without a vector in this space."""
+        """Returns chunks without a vector in this model's space, in order of their rows."""
         return self._chunks(f"NOT EXISTS ({self._vectors_in(embedder)} AND v.chunk = c.id)", after, limit)
 
     def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
@@ -59,7 +57,7 @@ class SqliteVectorWriter:
         return self._number(f"SELECT count(*) FROM chunks WHERE id NOT IN ({self._vectors_in(embedder)})")
 
     def is_primary(self, embedder: Embedder) -> bool:
-        """Whether this is the primary space of any chunk."""
+        """Whether this model's space is the primary space of any chunk."""
         return bool(self._number(f"SELECT EXISTS ({self._vectors_in(embedder)} AND v.home = 1)"))
 
     def _primary_vectors(self, embedders: Sequence[Embedder]) -> str:
@@ -80,7 +78,7 @@ class SqliteVectorWriter:
     # --- writing
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> set[Key]:
-        """Gives chunks (row, hash of their text) the vectors that are stored already. Returns the rows that got one."""
+        """Links chunks (row, hash of their text) to stored vectors of their text. Returns the linked rows."""
         space = self._space(embedder)
         linked: set[Key] = set()
         with self._connection.transaction():
@@ -91,7 +89,7 @@ class SqliteVectorWriter:
         return linked
 
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
-        """One transaction: the vectors, the chunks they belong to, and the codes to find them by."""
+        """Stores vectors, their codes and their links to chunks in one transaction."""
         space = self._space(embedder)
         with self._connection.transaction():
             added: list[tuple[int, Array]] = []
@@ -105,8 +103,8 @@ class SqliteVectorWriter:
             self._add_codes(space, added)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
-        """Stores vectors (hash of the text, float16) made elsewhere, for texts that may come. Returns how many are new.
-        Vectors that do not have length 1 are left out.
+        """Stores vectors (hash of the text, float16) for texts that may be added later. Returns how many are new. Skips
+        vectors whose length is not 1.
         """
         space = self._space(embedder)
         kept: list[tuple[int, Array]] = []
@@ -133,7 +131,7 @@ class SqliteVectorWriter:
                 remember(self._connection, "complete_vectors", models)
 
     def _put(self, space: int, text_hash: bytes, vector: bytes) -> tuple[int, bool]:
-        """The row of a text's vector, and whether it is a new one."""
+        """Stores the vector of a text if it has none. Returns the vector's row, and whether it is new."""
         new = self._connection.rows(
             "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
             (space, text_hash, vector),
@@ -146,7 +144,7 @@ class SqliteVectorWriter:
         return self._connection.rows(sql, (space, text_hash))
 
     def _link(self, chunk: Key, space: int, vector: int, primary: bool) -> None:
-        """Does nothing if the chunk has vanished meanwhile."""
+        """Links a chunk to a vector, unless the chunk was removed meanwhile."""
         self._connection.execute(
             """INSERT INTO chunks_vec (chunk, space_id, vector_id, home) SELECT id, ?, ?, ? FROM chunks WHERE id = ?
                ON CONFLICT (chunk, space_id) DO UPDATE SET vector_id = excluded.vector_id, home = excluded.home""",
@@ -154,7 +152,7 @@ class SqliteVectorWriter:
         )
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
-        """Forgets the vectors of these models. Those of others stay until theirs are made."""
+        """Deletes the vectors of these models. Vectors of other models stay until `settle`."""
         with self._connection.transaction():
             for embedder in embedders:
                 self._connection.execute(
@@ -164,13 +162,13 @@ class SqliteVectorWriter:
         self._spaces.clear()
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
-        """After everything is embedded except refused texts, and also by `second`: forgets the vectors of other models,
-        and unused ones when they have become many.
+        """Deletes the vectors of other models, and unused vectors if there are many of them. Called after `embedders`,
+        and `second` if given, have embedded all chunks but the `refused` ones; records that nothing is missing then.
         """
         keep = self._rows_of(embedders)
         if self._number(f"SELECT EXISTS (SELECT 1 FROM embedding_spaces WHERE id NOT IN ({keep}))"):
             self._connection.write(f"DELETE FROM embedding_spaces WHERE id NOT IN ({keep})")
-        if second is None:  # vectors made for questions in other scripts are not kept up any more
+        if second is None:  # second vectors in other spaces are no longer kept up to date
             self._connection.write(
                 f"DELETE FROM chunks_vec WHERE home = 0 AND space_id IN ({keep}) AND space_id <> ?",
                 (self._space(embedders[0]),),
@@ -192,7 +190,7 @@ class SqliteVectorWriter:
     # --- codes
 
     def _add_codes(self, space: int, added: list[tuple[int, Array]]) -> None:
-        """Small spaces have no codes. The centre is that of the first vectors, and stays."""
+        """Adds codes for new vectors. Small spaces have no codes; a space that has grown large gets codes for all."""
         if not added:
             return
         centre = self._connection.value("SELECT centre FROM embedding_spaces WHERE id = ?", (space,))
@@ -206,7 +204,7 @@ class SqliteVectorWriter:
         self._merge_small(space)
 
     def _make_codes(self, space: int) -> None:
-        """Makes all codes of a space again, and its centre if it has none yet."""
+        """Recreates all codes of a space. Its centre is the mean of its first vectors, and never changes."""
         self._connection.execute("DELETE FROM vector_codes WHERE space_id = ?", (space,))
         stored = self._connection.value("SELECT centre FROM embedding_spaces WHERE id = ?", (space,))
         centre = None if stored is None else np.frombuffer(stored, np.float32)
@@ -231,7 +229,7 @@ class SqliteVectorWriter:
         )
 
     def _merge_small(self, space: int) -> None:
-        """Merges the small rows of codes, which every commit leaves, once they are many."""
+        """Merges the small rows of vector_codes, which every commit adds, if there are many of them."""
         rows = self._connection.rows(
             "SELECT id, ids, planes FROM vector_codes WHERE space_id = ? AND count < ? ORDER BY id", (space, _SEGMENT)
         )
@@ -249,7 +247,7 @@ class SqliteVectorWriter:
     # --- spaces
 
     def _space(self, embedder: Embedder) -> int:
-        """The row of this model, added if it is missing."""
+        """Returns the row of this model in embedding_spaces, and adds it if it is missing."""
         if embedder.fingerprint not in self._spaces:
             space = VectorSpace(embedder.name, embedder.version, embedder.dimension)
             self._spaces[embedder.fingerprint] = self._row_of(space)

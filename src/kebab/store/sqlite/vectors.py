@@ -1,8 +1,8 @@
-"""Searching vectors: all of a space are compared with the query, the best by their bits exactly.
+"""Searches the vectors of a space.
 
-A space of a few thousand vectors is compared exactly. A larger one is first compared by bit codes (`bit_codes`), and
-the best of that exactly. Filters come first: the rows they leave are compared exactly when they are few, and are the
-only ones ranked when they are many.
+In a space of a few thousand vectors, the query is compared with every vector exactly. In a larger space, it is first
+compared with the bit codes of all vectors (`bit_codes`), and then exactly with the closest. Filters come first: if few
+chunks pass them, these are compared exactly; otherwise only these are candidates.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from kebab.store.vector_spaces import refuse_other_dimension
 Array = NDArray[Any]
 
 EXACT_UP_TO = 8192
-"""Vectors compared exactly without a look at their codes: reading this many takes about 10 ms."""
+"""Up to this many vectors are compared exactly, without codes: reading them takes about 10 ms."""
 CANDIDATES = 1024
-"""How many of the best by their codes are compared with the query itself by their codes …"""
+"""How many codes that differ in the fewest bits are then ranked by their products with the query."""
 COMPARED = 192
-"""… and how many of those are compared exactly. Recall@10 is above .99 with these two."""
+"""How many of the CANDIDATES are then compared exactly. With both numbers, Recall@10 is above .99."""
 _LISTED = 16_384
-"""Vectors of one scope that are listed at most: that takes about 5 ms."""
-# English text under a Korean title is found by Korean words too, so it counts as one of the question's own script. In
-# code the column holds pieces of identifiers.
+"""The most vectors that `_few_vectors` lists, which takes about 5 ms."""
+# A chunk counts as primary too if it has CJK terms, such as English text under a Korean title, because Korean words
+# find it. In code, the column `cjk` contains parts of identifiers, so it does not count.
 _PRIMARY = "(cv.home OR (c.cjk <> '' AND c.kind <> 'code'))"
 
 
 class _Codes(NamedTuple):
     segments: tuple[int, ...]
-    """The rows of vector_codes this was read from: they never change, so it is current while they are the same."""
+    """The rows of vector_codes that were read. Rows never change, so the codes are current while the ids are equal."""
     ids: Array
     planes: Array
     centre: Array
@@ -50,7 +50,7 @@ class _Codes(NamedTuple):
 
 
 def _codes_of(connection: Connection, space: Space, known: dict[int, _Codes]) -> _Codes:
-    """Read once and kept in `known` until another process writes more. Two threads may read at once without harm."""
+    """Returns the codes of a space, from `known` unless new codes were written since. Threads may share `known`."""
     current = tuple(
         row[0] for row in connection.rows("SELECT id FROM vector_codes WHERE space_id = ? ORDER BY id", (space.id,))
     )
@@ -61,7 +61,7 @@ def _codes_of(connection: Connection, space: Space, known: dict[int, _Codes]) ->
 
 
 def _read_codes(connection: Connection, space: Space, segments: tuple[int, ...]) -> _Codes:
-    """Row by row, so that a million codes are not in memory twice."""
+    """Reads the codes row by row, so that a million codes are not in memory twice."""
     total = int(connection.value("SELECT coalesce(sum(count), 0) FROM vector_codes WHERE space_id = ?", (space.id,)))
     height = bit_codes.plane_count(space.dimension)
     ids, planes = np.empty(total, np.int64), np.empty((height, total), np.uint64)
@@ -77,7 +77,7 @@ def _read_codes(connection: Connection, space: Space, segments: tuple[int, ...])
 
 
 class _Vectors(NamedTuple):
-    """All vectors of a small space, as one connection saw them."""
+    """All vectors of a small space, as read by one connection."""
 
     connection: Connection
     state: tuple[int, int]
@@ -86,8 +86,8 @@ class _Vectors(NamedTuple):
 
 
 def _vectors_of_space(connection: Connection, space: Space, known: dict[int, _Vectors]) -> _Vectors:
-    """Read once and kept in `known` until the database changes, so that many questions in a row read them once. Only
-    the connection that read them knows whether it has changed, so another connection reads them anew.
+    """Returns all vectors of a space, from `known` unless the database has changed since.
+    Only the connection that read them can tell whether the database has changed, so another connection reads again.
     """
     state = int(connection.value("PRAGMA data_version")), connection.total_changes()
     vectors = known.get(space.id)
@@ -99,22 +99,22 @@ def _vectors_of_space(connection: Connection, space: Space, known: dict[int, _Ve
 
 
 class _Permitted(NamedTuple):
-    """Which chunks may be found."""
+    """The chunks that a search may return. It is true if filters or the primary space restrict them."""
 
     documents: frozenset[int] | None
-    """Rows of the documents that pass the filters; None when there are no filters."""
+    """Rows of the documents that pass the filters, or None if there are no filters."""
     primary: bool | None = None
-    """Whether the space must be their primary one, or must not; None when either will do."""
+    """Whether the searched space must, or must not, be the primary space of the chunk; None if both are allowed."""
     chunks: int = 0
     """How many chunks those documents have."""
     kinds: frozenset[str] = frozenset()
-    """Of chunks; empty for any."""
+    """The permitted kinds of chunks; empty if all are permitted."""
 
     def __bool__(self) -> bool:
         return self.documents is not None or self.primary is not None
 
     def allows(self, row: int, document: int, primary: int, kind: str) -> bool:
-        """Without a filter everything but libraries, whose chunks have rows below zero."""
+        """Whether a chunk is permitted. Without filters, only libraries, whose chunks have rows below zero, are not."""
         if row < 0 if self.documents is None else document not in self.documents:
             return False
         return self.primary in (None, bool(primary)) and (not self.kinds or kind in self.kinds)
@@ -122,7 +122,7 @@ class _Permitted(NamedTuple):
 
 class SqliteVectorStore:
     def __init__(self, connection: Connection, known: dict[str, dict[int, Any]] | None = None) -> None:
-        """`known` keeps vectors and codes for the next store of this process."""
+        """`known` is a cache of vectors and codes, shared by the stores of this process."""
         self._connection = connection
         known = {} if known is None else known
         self._codes: dict[int, _Codes] = known.setdefault("codes", {})
@@ -147,9 +147,9 @@ class SqliteVectorStore:
         primary_only: bool = False,
         secondary_only: bool = False,
     ) -> list[VectorMatch]:
-        """The closest chunks of a space, best first; equal ones by chunk id."""
+        """Returns the closest chunks of a space, best first, and equally close ones by chunk id."""
         primary = True if primary_only else False if secondary_only else None
-        with self._connection.snapshot():  # row ids of dropped vectors may be used again
+        with self._connection.snapshot():  # row ids of deleted vectors may be used again
             spaces = {known.fingerprint: known for known in stored_spaces(self._connection)}
             if space not in spaces:
                 refuse_other_dimension(space, spaces.values())
@@ -174,7 +174,7 @@ class SqliteVectorStore:
             return None
         space = spaces[
             max(primaries, key=lambda number: (primaries[number], number))
-        ]  # of two with as many the younger
+        ]  # of two with equal numbers, the newer space
         matrix = _matrix([vector for number, vector in rows if number == space.id], space)
         mean = matrix.mean(axis=0)
         length = float(np.linalg.norm(mean))
@@ -200,7 +200,7 @@ class SqliteVectorStore:
     # --- exactly
 
     def _among(self, space: Space, query: Array, permitted: _Permitted, limit: int) -> list[VectorMatch]:
-        """All chunks of a few documents."""
+        """Exact search: compares the query with every permitted chunk of these few documents; returns the closest."""
         rows = self._connection.rows_for(
             sorted(permitted.documents or ()),
             f"""SELECT c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, v.vector
@@ -218,12 +218,12 @@ class SqliteVectorStore:
     # --- by codes first
 
     def _coded(self, space: Space, query: Array, limit: int, permitted: _Permitted) -> list[VectorMatch]:
-        """The best by codes. Some candidates are not permitted, or no chunk refers to them any more; if too few others
-        are left, more candidates are taken.
+        """Searches by codes first, and compares the best candidates exactly. Takes more candidates if too few of them
+        are permitted and still belong to a chunk.
         """
         codes = _codes_of(self._connection, space, self._codes)
         if permitted.documents is not None and permitted.chunks**2 < CANDIDATES * len(codes.ids):
-            # So few that listing them costs less than looking at the candidates that contain enough of them.
+            # Listing so few vectors takes less time than taking candidates until enough of them are permitted.
             codes = codes.only(self._vectors_of(space, permitted.documents))
         elif permitted.primary is not None:
             few = self._few_vectors(space, permitted.primary, at_most=min(_LISTED, len(codes.ids) // 8))
@@ -231,7 +231,7 @@ class SqliteVectorStore:
         differences = bit_codes.distances(codes.planes, bit_codes.encode(query[None, :], codes.centre)[:, 0])
         compared = COMPARED if 3 * limit <= COMPARED else 4 * limit
         wanted = max(CANDIDATES, 4 * compared)
-        sifted = bool(permitted)  # without filters only when it turns out that too many have no chunk
+        sifted = bool(permitted)  # without filters, only after too many candidates turned out to have no chunk
         while True:
             positions = bit_codes.nearest(differences, wanted)
             if sifted:
@@ -258,8 +258,8 @@ class SqliteVectorStore:
         return _first_column(found)
 
     def _few_vectors(self, space: Space, primary: bool, at_most: int) -> Array | None:
-        """Vectors of the chunks whose primary space this is, or is not. None if there are more than `at_most`: then
-        filtering the candidates takes less time than listing them.
+        """Returns the vectors of chunks whose primary space this is, or is not; None if there are more than `at_most`,
+        because filtering the candidates then takes less time than listing.
         """
         wanted = (space.id, at_most + 1)
         rows = self._connection.rows(
@@ -278,7 +278,7 @@ class SqliteVectorStore:
         return _first_column([row for row in self._chunks_of(space, ids.tolist()) if permitted.allows(*row[2:])])
 
     def _similarities(self, space: Space, ids: Array, query: Array) -> tuple[Array, Array]:
-        """The ids that are still there, and how close they are."""
+        """Returns the ids that still exist, and the similarity of each vector to the query."""
         rows = self._connection.rows_for(ids.tolist(), "SELECT id, vector FROM vectors WHERE id IN ({marks})")
         return _first_column(rows), _products(_matrix([row[1] for row in rows], space), query)
 
@@ -287,9 +287,9 @@ class SqliteVectorStore:
     def _matches(
         self, space: Space, ids: Array, similarities: Array, limit: int, permitted: _Permitted
     ) -> list[VectorMatch]:
-        """The chunks of the closest vectors; several chunks may share one, and some vectors have no chunk left."""
+        """Returns the chunks of the closest vectors. Chunks may share a vector, and some vectors have no chunk."""
         found: list[VectorMatch] = []
-        start, step = 0, limit + 8  # a few may have lost their chunk
+        start, step = 0, limit + 8  # 8 more, because a few vectors may have no chunk
         order = _closest(similarities, step)
         while start < len(similarities):
             if start >= len(order):
@@ -305,8 +305,8 @@ class SqliteVectorStore:
         return sorted(found, key=_order)[:limit]
 
     def _chunks_of(self, space: Space, vectors: list[int]) -> list[tuple[Any, ...]]:
-        """Vector, chunk id, row, document, primary or not, and kind of all chunks with these vectors."""
-        # The + has SQLite look for the vectors, not for the space.
+        """Returns vector, chunk id, row, document, primary or not, and kind of all chunks with these vectors."""
+        # The + makes SQLite use the index of vectors instead of the index of spaces.
         sql = f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind
                   FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
                   WHERE +cv.space_id = ? AND cv.vector_id IN ({{marks}})"""
@@ -323,8 +323,9 @@ def _first_column(rows: list[tuple[Any, ...]]) -> Array:
 
 
 def _closest(similarities: Array, least: int) -> Array:
-    """Positions of at least so many, the closest first and equal ones in their order, with all that are as close as the
-    last of them. Sorting thousands to look at a few takes longer than comparing them.
+    """Returns the positions of the `least` most similar, and of all others equal to the last, in stable order.
+
+    Selects them before sorting, because sorting thousands takes longer than comparing them with the query.
     """
     if 4 * least >= len(similarities):
         return np.argsort(-similarities, kind="stable")
@@ -333,7 +334,7 @@ def _closest(similarities: Array, least: int) -> Array:
 
 
 def _products(matrix: Array, query: Array) -> Array:
-    # Not `@`: its last bits depend on the neighbouring rows, and equal vectors would not be equally close.
+    # Not `@`, whose last bits depend on neighbouring rows, so that equal vectors could get different similarities.
     return np.asarray(np.einsum("ij,j->i", matrix, query))
 
 

@@ -1,7 +1,7 @@
-"""One writer at a time, and its name for the others.
+"""The writer's lock, which allows one writer at a time and shows the others who holds it.
 
-SQLite's own lock lasts for one transaction; an ingest is thousands of them. This lock lasts for the whole run. It is a
-lock of the operating system on a file beside the database, so a killed process leaves none behind.
+SQLite's own lock lasts for one transaction, but an ingest is thousands of transactions. This lock lasts for the whole
+run. It is a lock of the operating system on a file in the database's folder, so it ends when its process is killed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_lock(handle: IO[str]) -> None:
-        handle.seek(1 << 20)  # beyond the text: a locked range cannot be read on Windows
+        handle.seek(1 << 20)  # after the end of the text, because Windows forbids reading a locked range
         msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
@@ -33,7 +33,7 @@ else:
 
 @contextmanager
 def writer_lock(database: Path, *, wait_s: float, purpose: str) -> Iterator[None]:
-    """Holds the lock of a database; waits for it at most `wait_s` seconds. `purpose` is shown to other writers."""
+    """Holds the lock of a database; raises Locked after waiting `wait_s` seconds. Waiting writers see `purpose`."""
     path = database.with_name(database.name + ".lock")
     deadline = time.monotonic() + wait_s
     while (handle := _locked_file(path)) is None:
@@ -53,7 +53,7 @@ def writer_lock(database: Path, *, wait_s: float, purpose: str) -> Iterator[None
 
 
 def _locked_file(path: Path) -> IO[str] | None:
-    """None while another process has the lock."""
+    """Locks the file and returns it, or None while another process has the lock."""
     try:
         handle = open_file(path, "a+")
     except OSError as error:
@@ -62,7 +62,7 @@ def _locked_file(path: Path) -> IO[str] | None:
         ) from error
     with suppress(OSError):
         _try_lock(handle)
-        # `kb reset` deletes the file: a lock on a deleted file excludes no other process.
+        # If `kb reset` has deleted the file meanwhile, the lock on it excludes no other process.
         if os.fstat(handle.fileno()).st_ino == path.stat().st_ino:
             return handle
     handle.close()
@@ -70,7 +70,7 @@ def _locked_file(path: Path) -> IO[str] | None:
 
 
 def _sign(handle: IO[str], purpose: str) -> None:
-    """Writes who holds the lock, for others to read. On a full disk the lock holds without a name."""
+    """Writes who holds the lock into the file, for other writers. Ignores errors, such as a full disk."""
     holder = {"pid": os.getpid(), "purpose": purpose, "since": time.strftime("%Y-%m-%d %H:%M:%S")}
     with suppress(OSError):
         os.ftruncate(handle.fileno(), 0)

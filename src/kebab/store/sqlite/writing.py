@@ -1,4 +1,4 @@
-"""What the one writer may do."""
+"""The operations of the one writer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BATCH = 500
 
 
 class SqliteWriting(StoreView):
-    """What the one writer may do, while it holds the writer's lock."""
+    """The operations of the one writer, which holds the writer's lock."""
 
     def __init__(self, connection: Connection, korean_analysis: str) -> None:
         super().__init__(connection)
@@ -43,12 +43,12 @@ class SqliteWriting(StoreView):
         return SqliteNoteStore(self._connection, korean_analysis=self._korean_analysis)
 
     def vectors(self) -> SqliteVectorWriter:
-        from kebab.store.sqlite.vector_writer import SqliteVectorWriter  # brings numpy
+        from kebab.store.sqlite.vector_writer import SqliteVectorWriter  # here, because it imports numpy
 
         return SqliteVectorWriter(self._connection)
 
     def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
-        """They need no preparation here."""
+        """Does nothing, because SQLite needs no preparation for vectors."""
 
     def settle_analysis(self, built_with: str | None = None) -> int:
         self._korean_analysis = built_with or self._korean_analysis
@@ -59,11 +59,11 @@ class SqliteWriting(StoreView):
         return self.rebuild_fts() if stored not in (None, wanted) else 0
 
     def rebuild_fts(self) -> int:
-        """Analyses every chunk again and builds the text index and the known words anew, in one transaction."""
+        """Analyses all chunks again, rebuilds the text indexes and known words, and returns the number of chunks."""
         connection = self._connection
         with connection.transaction():
             restore(connection)
-            # The triggers would update a possibly damaged index row by row; it is rebuilt as a whole instead.
+            # Without the triggers, which would update a possibly damaged index row by row.
             for index in TEXT_INDEXES:
                 for event in ("ai", "ad", "au"):
                     connection.execute(f"DROP TRIGGER IF EXISTS {index.removesuffix('_fts')}_{event}")
@@ -75,16 +75,14 @@ class SqliteWriting(StoreView):
                 count += len(batch)
             self._rebuild_vocabulary()
             for index in TEXT_INDEXES:
-                with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
+                with suppress(apsw.Error):  # FTS5 refuses even to drop the table if its version is missing
                     connection.execute(f"REPLACE INTO {index}_config VALUES ('version', 4)")
             connection.execute(migrations.statements(migrations.TEXT_INDEX)).fetchall()
             remember_fts_config(connection, fts_config(self._korean_analysis))
         return count
 
     def optimize(self) -> None:
-        """Afterwards no word of a deleted document is left in the file: FTS5 merges its tombstones, VACUUM writes only
-        live rows.
-        """
+        """Removes all traces of deleted documents from the file: vectors, words, index entries and free pages."""
         self.vectors().drop_unused()
         with self._connection.transaction():
             self._rebuild_vocabulary()
@@ -109,7 +107,7 @@ class SqliteWriting(StoreView):
             last = batch[-1][0]
 
     def _rebuild_vocabulary(self) -> None:
-        """From the words of the stored chunks and notes. Inside the caller's transaction."""
+        """Rebuilds the known words from the stored chunks and notes, inside the caller's transaction."""
         vocabulary = Vocabulary(self._connection, SqliteTokenizer(self._connection))
         self._connection.execute("DELETE FROM words")
         vocabulary.add(text for (text,) in self._connection.rows("SELECT text FROM context_notes"))

@@ -1,6 +1,7 @@
-"""Numbered steps of the schema. Each runs in one transaction together with its record. A file is never edited once a
-database was made with it (tests/store/sqlite/test_migrations.py pins the checksums): every change is a new step, also a
-change of the text index.
+"""The numbered migrations of the schema. Each runs in one transaction, which also records it.
+
+A released SQL file is never edited (tests/store/sqlite/test_migrations.py pins the checksums): every change of the
+schema, even of the text index, is a new migration.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 TEXT_INDEX = "0006_text_index.sql"
-"""The FTS tables and their triggers, as every rebuild makes them."""
+"""The SQL file that creates the text indexes and their triggers. Every rebuild of the text index runs it, too."""
 
 MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (1, ("0001_documents_and_chunks.sql", "0001_text_index.sql")),
@@ -21,7 +22,7 @@ MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
 )
 LATEST = MIGRATIONS[-1][0]
 DIGEST = "133ed991ca49f596d73ac89e480976ebd62132ae343a095671b94c0f74888b76"
-"""Of the schema that all steps make (`schema.digest`), so that opening a file need not run them."""
+"""The digest (`schema.digest`) of the schema after all migrations, to check a file without running them."""
 
 
 def statements(name: str) -> str:
