@@ -114,7 +114,7 @@ def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
     for name, (says, words) in _NO_DOCUMENT.items():
         value = getattr(filters, name)
         if value:
-            written = value if isinstance(value, str) else " or ".join(value)
+            written = " or ".join(value) if isinstance(value, tuple) else value
             yield _Suspect(SearchFilters(**{name: value}), says.notice(words.format(written)))
     # An exclusion may leave out everything or, misspelt, nothing.
     for path in filters.exclude_paths:

@@ -12,7 +12,7 @@ from kebab.interfaces.cli.options import command, follow_up, group, knowledge_ba
 from kebab.interfaces.cli.render import print_verbatim, printed_as_json, remark, say, table
 from kebab.interfaces.cli.search import given, search_options
 from kebab.search.filters import unmatched_filters
-from kebab.search.options import SearchRequest
+from kebab.search.options import FILTERS, SearchRequest
 from kebab.wire.records import chunk_inspection_v1, doc_summary_v1, fetch_result_v1, list_v1, verify_report_v1
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def libraries_listed(context: click.Context) -> Any:
 
 @command("docs", within=list_command, example="kb list docs --type markdown --limit 20")
 @search_options(
-    *("tags_any", "tags_all", "type", "format", "trust_min", "lang", "path", "source", "after", "before"),
+    *FILTERS,
     tags_any="With this tag.",
     tags_all="With all of these tags.",
     type="pdf, markdown, code or note.",
