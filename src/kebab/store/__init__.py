@@ -1,1 +1,1 @@
-"""Where knowledge is kept: one package per kind of store, which implements the ports of `core`."""
+"""The stores of a knowledge base, which implement the ports of `core`: `sqlite`, `qdrant`, and `fts5`, which both use."""

@@ -1,4 +1,4 @@
-"""Tags as every store counts them: without case, and shown as most documents write them."""
+"""Counts tags alike in every store: case is ignored, and the most used spelling names the tag."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _WITHOUT_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def folded(text: str) -> str:
-    """As SQLite compares without case: letters of English only."""
+    """The text with A to Z in lower case and all other letters unchanged, as SQLite compares without case."""
     return text.lower() if text.isascii() else text.translate(_WITHOUT_CASE)
 
 
 def tag_records(counts: Iterable[tuple[str, int]]) -> list[TagRecord]:
-    """Spellings, each with its number of documents → tags, the most used first. The most used spelling names the tag;
-    of equally used ones, the first in order.
+    """Groups pairs (spelling, number of documents) into tags, the most used first. The most used spelling names the
+    tag; of equally used spellings, the first in order.
     """
     spellings: dict[str, list[tuple[str, int]]] = {}
     for spelling, documents in counts:

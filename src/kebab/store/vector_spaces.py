@@ -1,4 +1,4 @@
-"""What every store needs to know about models: whether all their vectors are there, and whether a dimension changed."""
+"""Helpers for every store: whether chunks have all vectors that the settings ask for, and whether a dimension changed."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Space(Protocol):
 
 
 def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *, other_scripts: bool = False) -> str:
-    """Models by name and version, without the dimension, which an endpoint would have to be asked for. `second`: the
-    model that has embedded every chunk beside the chunk's own model; `other_scripts`: whether any chunk is written in
-    another script than Latin.
+    """The key that a store remembers when all vectors exist: names and versions of the models. The dimension is left
+    out, because an endpoint would have to be asked for it. `second`: the model that embedded every chunk in addition to
+    the chunk's own model; `other_scripts`: whether any chunk is in another script than Latin.
     """
     key = ",".join(f"{embedder.name}@{embedder.version}" for embedder in embedders)
     return f"{key}{_MIXED if other_scripts else ''}{f'{_SECOND}{second.name}' if second else ''}"
 
 
 def is_complete(remembered: str, models: EmbeddingModels) -> bool:
-    """Whether the remembered key, made by `models_key`, covers all that the settings ask for now; it may cover more."""
+    """Whether the remembered key, made by `models_key`, covers all models that the settings ask for now."""
     made, _, second = remembered.partition(_SECOND)
     wanted = models.secondary_for_all(other_scripts=made.endswith(_MIXED))
     return made.removesuffix(_MIXED) == models_key(models.embedders) and (wanted is None or wanted.name == second)

@@ -1,3 +1,1 @@
-"""What SQLite's text index knows how to do without a database: cut text, read expressions, check a few passages. For
-every store.
-"""
+"""SQLite FTS5 without a stored database: cutting text into terms, building match expressions, checking passages."""

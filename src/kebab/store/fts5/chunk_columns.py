@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kebab.core.ports import IndexedDocument
 
 _WITHOUT_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
-"""As stores compare tags."""
+"""Puts A to Z in lower case, as stores compare tags."""
 
 
 class ChunkColumns(NamedTuple):
@@ -26,15 +26,15 @@ class ChunkColumns(NamedTuple):
 
 
 class Titles(NamedTuple):
-    """What the title column holds, on the first chunk of a document and on the others."""
+    """The title column of a document's chunks: `first` for the first chunk, `others` for all further chunks."""
 
     first: str
     others: str
 
 
 def titles_of(document: IndexedDocument) -> Titles:
-    """Aliases, tags and the file's name are part of the first chunk's title only: on every chunk they outweigh the
-    text.
+    """Returns the title columns of a document's chunks. Only the first chunk has aliases, tags and the file's name in
+    it: on every chunk they would outweigh the text.
     """
     title = document.parsed.title
     stem = file_stem(document.path)
@@ -43,15 +43,15 @@ def titles_of(document: IndexedDocument) -> Titles:
 
 
 class Names(NamedTuple):
-    """The other names of a document, in its own order."""
+    """The aliases and tags of a document, in the document's order."""
 
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
 
 
 def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Names:
-    """Aliases and tags in their original order, which only the title column of the first chunk has: the inverse of
-    `titles_of`. `tags` are the stored ones; the column may spell them in another case.
+    """Returns aliases and tags in the document's order, read from the title column of its first chunk: the inverse of
+    `titles_of`. `tags`: the stored tags; the column may spell them in another case.
     """
     rest = first_title[len(title) + 1 :]
     names = rest.split("\n") if rest else []
@@ -65,7 +65,7 @@ def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Na
 
 
 def columns_of(chunk: Chunk, titles: Titles, korean_analysis: str, note_terms: str) -> ChunkColumns:
-    """`note_terms`: of the notes on the document's source and folders."""
+    """Returns the columns of a chunk. `note_terms`: the terms of the notes on the document's source and folders."""
     heading_path = " > ".join(chunk.heading_path)
     title = titles.others if chunk.ordinal else titles.first
     cjk = cjk_column(

@@ -1,4 +1,4 @@
-"""How a text index is built, and the version that follows from it."""
+"""The configuration of a text index, and the version string made from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha256
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
 ANALYSIS_VERSION = 2
-"""Raised whenever the terms of the same text change, so that an index built before is noticed."""
+"""Increased whenever the same text gives other terms, so that Kebab notices an index built before."""
 
 
 def fts_config(korean_analysis: str) -> dict[str, object]:
@@ -20,6 +20,6 @@ def fts_config(korean_analysis: str) -> dict[str, object]:
 
 
 def lexical_index_version(config: dict[str, object], schema: int) -> str:
-    """`schema`: of the store that keeps it."""
+    """Returns the version of a text index. `schema`: the schema number of the store that has the index."""
     digest = sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
     return f"lex:{schema}:{digest}"

@@ -1,4 +1,4 @@
-"""Which words a vocabulary keeps, and which of them a misspelt word may stand for. Each store keeps them in its way."""
+"""Chooses the words that a vocabulary keeps, and the known words nearest to a misspelt one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def worth_keeping(word: str) -> bool:
 
 
 def nearest(word: str, known: Iterable[tuple[str, str]], edits: int) -> list[NearWord]:
-    """Those of the known words (word, stem) within this many edits: one for each stem, the nearest and those with the
-    same first letter first.
+    """Returns known words within this many edits, one for each stem: the nearest first; of equally near ones, those
+    with the same first letter first. `known`: pairs (word, stem).
     """
-    from kebab.analysis.word_forms import edit_distance  # searches that find something do without it
+    from kebab.analysis.word_forms import edit_distance  # imported here, because a search with results does not need it
 
     found = [(distance, other, stem) for other, stem in known if (distance := edit_distance(word, other, edits))]
     by_stem: dict[str, NearWord] = {}
-    # Letters are left out more often than added, so of renew and renewal for renewl the longer one.
+    # People leave out letters more often than they add them, so renewl gives renewal before renew.
     for distance, other, stem in sorted(
         found, key=lambda item: (item[0], item[1][0] != word[0], -len(item[1]), item[1])
     ):

@@ -1,7 +1,7 @@
-"""QueryTree → FTS5. The only place where FTS5 expressions are made.
+"""Turns a QueryTree into an FTS5 expression. No other module makes FTS5 expressions.
 
-Every operand is emitted quoted, so nothing a person types can be FTS5 syntax. CJK runs are looked up in the `cjk`
-column as the terms that `analysis` puts there; everything else goes through the tokenizer and may match in any column.
+Every operand is quoted, so nothing a person types can be FTS5 syntax. CJK text is looked up in the `cjk` column as the
+terms that `analysis` puts there; everything else goes through the tokenizer and may match in any column.
 """
 
 from __future__ import annotations
@@ -21,50 +21,51 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import KnownWords
 
 _MOST_TERMS = 96
-"""Terms in one expression, those of phrases and completed prefixes included. Time grows with each: 96 common words of
-30,000 passages are ranked in half a second."""
+"""The most terms in one expression, with those of phrases and completed prefixes. Each one takes time: ranking by 96
+common words of 30,000 passages takes half a second.
+"""
 _REPEATED = 4
-"""What a term costs that stands in an earlier group too: the most frequent one again, where another would be rarer."""
+"""How many terms a repeated term counts as: it may be the most frequent one each time."""
 _LONGEST_PHRASE = 32
-"""Terms of a phrase that are compared; FTS5 opens a reader for each."""
+"""The most terms of a phrase that are looked for; FTS5 opens a reader for each."""
 _MOST_RAW_WORDS = 16
 _MOST_RAW_PREFIXES = 4
-"""FTS5 reads all words that begin so; one letter of 30,000 passages takes 0.1 s."""
+"""FTS5 reads all words with the prefix; with one letter as the prefix, 30,000 passages take 0.1 s."""
 _SHORTEST_GUESS = 3
-"""An unknown last word of fewer letters is not taken for a half-typed one."""
+"""A last word with fewer letters is never taken for a half-typed one."""
 
 
 class Atom(NamedTuple):
-    """A quoted text of an expression: a word, or a phrase."""
+    """One quoted string of an FTS5 expression: a word or a phrase."""
 
     text: str
     in_cjk: bool = False
-    """Whether it is looked for in the column `cjk` only, and otherwise in every column."""
+    """True: looked for in the column `cjk` only. False: in every column."""
     is_beginning: bool = False
-    """Whether its last word may go on."""
+    """Whether its last word is a prefix, so that longer words match too."""
     terms: int = 1
-    """How many it has."""
+    """The number of terms in `text`."""
 
     def __str__(self) -> str:
         return f"{'cjk : ' if self.in_cjk else ''}{_quoted(self.text)}{' *' if self.is_beginning else ''}"
 
 
 _Parts = dict[str, tuple[Atom, ...]]
-"""What an operand becomes: expressions, each once, with what stands in them."""
+"""The different FTS5 expressions that one operand becomes, each with its atoms."""
 
 
 class MatchExpression(NamedTuple):
     text: str
-    """Empty when nothing remains to look for."""
+    """Empty if there is nothing to look for."""
     terms: QueryTerms
     dropped: tuple[str, ...] = ()
-    """Stop words left out."""
+    """The stop words that were left out."""
     shortened: bool = False
-    """Whether it was too long, and not all of it is looked for."""
+    """Whether the query was too long, so that some of it is not looked for."""
     atoms: tuple[Atom, ...] = ()
-    """All that is looked for in it, but for what must not occur. A raw expression has none."""
+    """The atoms of the expression, without those after NOT. A raw expression has none."""
     any_will_do: bool = False
-    """Whether each of them alone makes a match."""
+    """Whether any one of the atoms alone makes a match."""
 
 
 class MatchExpressionBuilder:
@@ -86,7 +87,7 @@ class MatchExpressionBuilder:
         self._atoms, self._seen, self._any_will_do = [], set(), True
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
-        # Every term costs time in every snippet, too.
+        # Highlighting looks for every term in every snippet, so their number is limited too.
         cjk_terms = dict.fromkeys(run[: _LONGEST_PHRASE + 1] for run in islice(self._cjk, _MOST_TERMS))
         terms = QueryTerms(frozenset(islice(self._phrases, _MOST_TERMS)), tuple(cjk_terms))
         return MatchExpression(
@@ -123,11 +124,11 @@ class MatchExpressionBuilder:
         kept = self._render(keep, any_word, drop, ahead)
         shown = dict(self._phrases), dict(self._cjk), list(self._atoms)
         dropped = [part for side in drops if (part := self._render(side, any_word, False, ahead))]
-        self._phrases, self._cjk, self._atoms = shown  # what must not occur is not highlighted
+        self._phrases, self._cjk, self._atoms = shown  # terms after NOT are not highlighted
         self._any_will_do &= not dropped
         unwanted = (
             dropped[0] if len(dropped) == 1 else " OR ".join(f"({part})" for part in dropped)
-        )  # NOT after NOT would nest
+        )  # a chain of NOTs would nest
         return f"({kept}) NOT ({unwanted})" if kept and dropped else kept
 
     def _bag(
@@ -158,7 +159,7 @@ class MatchExpressionBuilder:
         return (" OR " if any_word else " AND ").join(parts)
 
     def _fewer(self, operands: list[Operand], any_word: bool) -> list[Operand]:
-        """A pasted page: every word once, and where any will do only words that occur at all."""
+        """Shortens a long query, such as a pasted page: each word once; if any word will do, only indexed words."""
         distinct = list({(type(operand), operand.text): operand for operand in operands}.values())
         self._shortened = True
         known = self._occurring(distinct) if any_word else distinct
@@ -189,7 +190,7 @@ class MatchExpressionBuilder:
             if run.script == "other":
                 parts |= self._latin(run.text, any_word)
             elif run.script == "hangul" and number == len(runs) - 1 > 0 and korean.is_particle(run.text):
-                continue  # kubernetes는: the particle of a Latin word
+                continue  # the particle of a Latin word, as in kubernetes는
             else:
                 parts |= self._cjk_run(
                     korean.strip_particle(run.text) if run.script == "hangul" else run.text, any_word
@@ -197,19 +198,19 @@ class MatchExpressionBuilder:
         return parts
 
     def _latin(self, text: str, any_word: bool) -> _Parts:
-        """user-agent is one phrase when every word is wanted, and two words when any will do."""
+        """Returns the parts of Latin text. user-agent is one phrase if every word must occur, otherwise two words."""
         if any_word:
             self._show_words(text)
             return _parts(*map(Atom, self.tokenizer.words(text)))
         return self._exact(text)
 
     def _exact(self, text: str) -> _Parts:
-        """The text as one phrase, cut where it is too long; nothing, where no word is in it."""
+        """Returns the text as one phrase, cut if it is too long; empty if the text has no word."""
         words = self._cut(self.tokenizer.words(text))
         if not words:
             return {}
         self._phrases[tuple(self.tokenizer.stems(text)[:_LONGEST_PHRASE])] = None
-        return _parts(Atom(" ".join(words), terms=len(words)))  # by its words: the, and (the are one expression
+        return _parts(Atom(" ".join(words), terms=len(words)))  # words only, so that "the," and "(the" are equal
 
     def _cut(self, phrase: list[str]) -> list[str]:
         self._shortened |= len(phrase) > _LONGEST_PHRASE
@@ -221,7 +222,7 @@ class MatchExpressionBuilder:
     def _cjk_run(self, run: str, any_word: bool) -> _Parts:
         self._cjk[run] = None
         if len(run) == 1:
-            return _parts(Atom(run, in_cjk=True, is_beginning=True))  # the first character of some pair, or alone
+            return _parts(Atom(run, in_cjk=True, is_beginning=True))  # matches pairs that begin with it too
         pairs = cjk.pairs(run)
         return _parts(*(Atom(pair, in_cjk=True) for pair in pairs)) if any_word else self._in_a_row(pairs)
 
@@ -244,8 +245,7 @@ class MatchExpressionBuilder:
         runs = _runs_of(text)
         if self.korean_analysis == "bigrams" and runs and all(run.script != "other" for run in runs):
             return self._cjk_phrase(runs)
-        # Its Latin words stand in another column than its Korean ones, so their order cannot be asked for: every part
-        # must occur.
+        # Latin words and CJK terms are in different columns, so FTS5 cannot check their order: every part must occur.
         parts: _Parts = {}
         for word in text.split():
             more = parts | self._word(word, any_word=False)
@@ -257,7 +257,9 @@ class MatchExpressionBuilder:
         return {f"({' AND '.join(parts)})": tuple(chain.from_iterable(parts.values()))} if parts else {}
 
     def _cjk_phrase(self, runs: list[cjk.Run]) -> _Parts:
-        """As the column holds it: of every run its pairs and its last character; the end of the last run stays open."""
+        """Returns a phrase in the form of the column `cjk`: the pairs of each run, then its last character. The last
+        run goes without that character, so that longer runs match too.
+        """
         terms: list[str] = []
         for run in runs:
             terms += cjk.pairs(run.text) + ([run.text[-1]] if len(run.text) > 1 else [])
@@ -268,7 +270,7 @@ class MatchExpressionBuilder:
 
     def _prefix(self, text: str) -> _Parts:
         if cjk.has_cjk(text):
-            return self._word(text, any_word=False)  # pairs find the beginning of a longer word anyway
+            return self._word(text, any_word=False)  # its pairs also match longer words
         words = self.tokenizer.words(text)
         if not words:
             return {}
@@ -292,13 +294,13 @@ def _parts(*atoms: Atom) -> _Parts:
 
 
 def _runs_of(text: str) -> list[cjk.Run]:
-    """The runs of all words, without the punctuation between them."""
+    """The runs (text of one script each) of all words, without the punctuation between them."""
     return [run for word in re.findall(r"\w+", text) for run in cjk.runs(word)]
 
 
 def _chain(tree: And | Or | Not) -> list[QueryTree]:
-    """a AND b AND b as two operands: nested, a long chain would overflow FTS5's parser, and FTS5 ranks each mention
-    anew.
+    """The operands of a chain of one operator, without repetitions: a and b for a AND b AND b. Nested, a long chain
+    would overflow FTS5's parser, and FTS5 would rank each repetition again.
     """
     sides: list[QueryTree] = []
     node: QueryTree = tree
@@ -324,5 +326,5 @@ def _bare(word: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Whatever the text holds, FTS5 sees one string."""
+    """The text as one quoted FTS5 string, whatever characters it has."""
     return '"' + text.encode("utf-8", "replace").decode().replace('"', '""').replace("\0", " ") + '"'

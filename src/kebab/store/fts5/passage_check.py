@@ -1,6 +1,4 @@
-"""Which of a few passages match an expression, found out by SQLite itself. For a store that can ask for terms, but not
-for their order.
-"""
+"""Asks SQLite which of a few passages match an expression, for stores that cannot check the order of words themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from kebab.store.fts5.index_config import TOKENIZE
 
 
 def matching(expression: str, passages: Mapping[str, ChunkColumns]) -> set[str]:
-    """The keys of those that match. `expression` is the text of a `MatchExpression` that is not raw."""
+    """Returns the keys of the passages that match. `expression` is the text of a `MatchExpression` that is not raw."""
     if not passages or not expression.strip():
         return set()
     keys = list(passages)
@@ -33,5 +31,5 @@ def matching(expression: str, passages: Mapping[str, ChunkColumns]) -> set[str]:
 
 
 def _storable(text: str) -> str:
-    """Without lone surrogates, which SQLite refuses."""
+    """The text with lone surrogates replaced, because SQLite refuses them."""
     return text.encode("utf-8", "replace").decode()

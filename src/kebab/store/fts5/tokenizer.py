@@ -1,4 +1,4 @@
-"""SQLite's own tokenizers, called from Python: the very code that cut the indexed text, with offsets."""
+"""Calls SQLite's own FTS5 tokenizers from Python, so that queries and highlights are cut exactly like the indexed text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _of_this_thread = threading.local()
 
 
 def _empty_database() -> apsw.Connection:
-    """Opening one takes longer than cutting a question into its words."""
+    """This thread's connection to an empty database in memory, kept because opening one is slower than cutting a query."""
     if not hasattr(_of_this_thread, "connection"):
         _of_this_thread.connection = apsw.Connection(":memory:")
     return cast("apsw.Connection", _of_this_thread.connection)
@@ -23,7 +23,7 @@ def _empty_database() -> apsw.Connection:
 
 class SqliteTokenizer:
     def __init__(self, connection: apsw.Connection | None = None) -> None:
-        """They come with any connection; without one, with that of this thread to an empty database in memory."""
+        """`connection`: any SQLite connection; by default, this thread's connection to an empty database in memory."""
         connection = connection or _empty_database()
         self._stems = connection.fts5_tokenizer("porter", _WORDS)
         self._words = connection.fts5_tokenizer(_WORDS[0], _WORDS[1:])
@@ -32,11 +32,11 @@ class SqliteTokenizer:
         return self._call(self._stems, text)
 
     def words(self, text: str) -> list[str]:
-        """Unstemmed, folded to lower case without diacritics."""
+        """The words of a text, unstemmed, in lower case, without diacritics."""
         return self._call(self._words, text)
 
     def occurrences(self, text: str, phrases: Collection[tuple[str, ...]]) -> list[tuple[int, int]]:
-        """Where these sequences of stems stand, in order of their beginning; code points, half-open."""
+        """Returns where these sequences of stems occur, as half-open ranges of code points in order of their start."""
         beginning_with: dict[str, list[tuple[str, ...]]] = {}
         for phrase in phrases:
             beginning_with.setdefault(phrase[0], []).append(phrase)

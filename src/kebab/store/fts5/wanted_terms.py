@@ -1,6 +1,4 @@
-"""An expression as the terms it looks for, in the very form in which an index holds them. For a store that ranks by
-terms.
-"""
+"""Lists the terms that a match expression looks for, as an index stores them. For stores that rank by terms."""
 
 from __future__ import annotations
 
@@ -13,21 +11,21 @@ from kebab.store.fts5.match_expression import MatchExpression
 
 class IndexTerm(NamedTuple):
     text: str
-    """A stem, folded; or a CJK term as `analysis` makes them."""
+    """A stem in lower case without diacritics, or a CJK term made by `analysis`."""
     in_cjk: bool
-    """Whether it counts in the column `cjk` only, and otherwise in every column."""
+    """True: counts in the column `cjk` only. False: in every column."""
     is_beginning: bool
-    """Whether it stands for all terms that begin so."""
+    """Whether it stands for all terms that begin with it."""
 
 
 class WantedTerms(NamedTuple):
     phrases: tuple[tuple[IndexTerm, ...], ...]
-    """Terms that stand side by side, nearly always one. Each as often as the query names it: so often it counts in
-    bm25.
+    """Sequences of adjacent terms, nearly always of one term. A sequence that the query repeats is repeated here,
+    because BM25 counts it each time.
     """
     is_plain: bool
-    """Whether a passage with any one of the terms matches. Otherwise each of them must be checked (`passage_check`);
-    even then every match has at least one of the terms.
+    """Whether any passage with one of the terms matches. If not, each passage must be checked with `passage_check`;
+    every match still has at least one of the terms.
     """
 
     def flat(self) -> Iterator[IndexTerm]:
@@ -36,7 +34,7 @@ class WantedTerms(NamedTuple):
 
 
 def wanted_terms(expression: MatchExpression, tokenizer: Tokenizer) -> WantedTerms:
-    """What must not occur is not among them."""
+    """Returns the terms of an expression, without those after NOT."""
     found: list[tuple[IndexTerm, ...]] = []
     for atom in expression.atoms:
         stems = tokenizer.stems(atom.text)

@@ -1,1 +1,1 @@
-"""The store for more than one machine: points in a Qdrant cluster."""
+"""The store that several machines can share: points in a Qdrant cluster."""

@@ -1,7 +1,7 @@
-"""Requests to a Qdrant cluster: JSON over httpx, failover between its servers, errors in Kebab's words.
+"""Sends requests to a Qdrant cluster: JSON over httpx, another server if one fails, failures as Kebab's own errors.
 
-Every request may be sent again, because ids are deterministic and values absolute. So a server that does not answer is
-no reason to fail while another one does.
+Any request may be sent twice: ids are deterministic, and writes set absolute values. So if a server does not answer,
+the client sends the request to the next one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from kebab.core.errors import ConfigError, DiskFull, NotFound, StoreError, Store
 
 _KEEP_ALIVE_S = 3.0  # the server closes idle connections after five seconds
 _WAITS_S = (0.05, 0.2, 0.5, 1.0)
-"""Between rounds over all servers: one of them may be electing a leader or starting."""
-_GREETING_S = 2.0  # how long one of several servers may take to say that it is alive
+"""Waits between two rounds over all servers, because one may be starting or electing a leader."""
+_GREETING_S = 2.0  # how long one of several servers may take to answer /healthz
 _PATIENCE_S = 12.0
-"""How long one of several servers may take to answer at first. Servers wait ten seconds for a peer that hangs."""
-LACK_S = 30.0  # how long the majority of replicas is not asked again after it could not answer
+"""How long one of several servers may take to answer in the first round. Servers wait ten seconds for a hung peer."""
+LACK_S = 30.0  # after a failed read by majority, reads ask a single replica for this long
 _TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_QDRANT = "this is not the answer of a Qdrant server"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class StatusError(Exception):
-    """A server answered with something else than a result. The caller knows whether that is a failure."""
+    """A server answered without a result. The caller decides whether that is a failure."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"status {status}: {message}")
@@ -43,7 +43,7 @@ class StatusError(Exception):
 
     @property
     def lacks_replicas(self) -> bool:
-        """Whether the majority was asked while too few replicas are alive."""
+        """Whether the request failed because too few replicas are alive for a majority."""
         return "read operations failed" in self.message or "enough active replicas" in self.message
 
 
@@ -59,7 +59,7 @@ class _Connections(httpx2.HTTPTransport):
 
 
 class Client:
-    """May be used by any number of threads; each has its own connections."""
+    """Sends requests to the servers. Any number of threads may share a client; each has its own connections."""
 
     def __init__(self, address: ClusterAddress, *, api_key: str = "", timeout_s: float = 60.0) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
@@ -84,7 +84,9 @@ class Client:
         *,
         check: Callable[[], None] = lambda: None,
     ) -> Any:
-        """The `result` that one of the servers gives. `check` raises if the request must not be sent (again)."""
+        """Returns the `result` from the first server that answers. `check` is called before each attempt, and may
+        raise.
+        """
         options = options or {}
         target = f"{path}?{urlencode(options)}" if options else path
         data = None if body is None else _encode(body).encode("utf-8", "replace")
@@ -105,21 +107,21 @@ class Client:
                         raise self._in_our_words(error, nodes[number]) from error
                     refusal = error
                 else:
-                    if number != first and self._preferred == first:  # no other thread has chosen one meanwhile
+                    if number != first and self._preferred == first:  # no other thread has changed it meanwhile
                         self._preferred = number
                     return answer
             timed_out = isinstance(failure, httpx2.TimeoutException) and refusal is None
             if wait is None or (timed_out and timeout_s == self._timeout_s):
                 break
-            timeout_s = self._timeout_s  # no server was quick, so a slow request gets its time
+            timeout_s = self._timeout_s  # no server answered quickly, so the next rounds wait longer
             time.sleep(deadline.at_most(wait))
         deadline.check()
-        reason = refusal or failure  # an answer explains more than the silence of another server
+        reason = refusal or failure  # a server's error message explains more than a failed connection
         assert reason is not None
         raise self._unreachable(reason) from reason
 
     def get_from_each(self, path: str) -> dict[Node, Any]:
-        """The answer of every server, or its error."""
+        """Asks every server, and returns the answer of each one, or its error."""
         answers: dict[Node, Any] = {}
         for node in self.address.nodes:
             try:
@@ -131,8 +133,8 @@ class Client:
         return answers
 
     def prefer_most_recent(self) -> None:
-        """Prefers the server that has applied most of what the cluster has agreed on. A server that was away and is
-        just back does not know yet what it missed, and gives old points as the current ones.
+        """Prefers the server that has applied the most changes of the cluster. A server that was away may lack the
+        latest changes, and would return outdated points.
         """
         if self._has_several:
             applied = list(map(_applied, self.get_from_each("/cluster").values()))
@@ -148,7 +150,7 @@ class Client:
         origin = f"http{'s' if self.address.tls else ''}://{node}"
         heard: dict[Node, float] = self._local.__dict__.setdefault("heard", {})
         if self._has_several and time.monotonic() - heard.get(node, -_KEEP_ALIVE_S) >= _KEEP_ALIVE_S:
-            # A server that hangs accepts connections all the same.
+            # A hung server still accepts connections, so /healthz is asked first, with a short timeout.
             self._send("GET", f"{origin}/healthz", None, min(self._timeout_s, _GREETING_S))
         status, answer = self._send(method, f"{origin}{target}", data, timeout_s)
         heard[node] = time.monotonic()
@@ -160,9 +162,7 @@ class Client:
             raise StatusError(415, _NOT_QDRANT) from error
 
     def _send(self, method: str, url: str, data: bytes | None, timeout_s: float) -> tuple[int, bytes]:
-        """Status and body of the answer. A transport alone is enough, and quicker than a client of httpx, which looks
-        after cookies, redirects and proxies.
-        """
+        """Sends a request; returns status and body. A transport suffices, and is faster than an httpx client."""
         transport: httpx2.HTTPTransport | None = self._local.__dict__.get("transport")
         if transport is None:
             limits = httpx2.Limits(keepalive_expiry=_KEEP_ALIVE_S)
@@ -205,7 +205,7 @@ class Client:
 
 
 def _applied(cluster: Any) -> int:
-    """How many agreed changes a server has applied; -1 if it does not answer."""
+    """How many changes agreed on by the cluster a server has applied; -1 if that is unknown."""
     raft = None if isinstance(cluster, Exception) else cluster.get("raft_info")
     return int(raft["commit"]) - int(raft.get("pending_operations") or 0) if raft else -1
 
@@ -219,14 +219,14 @@ def _message(data: bytes) -> str:
 
 
 def _is_final(error: StatusError, options: Mapping[str, str]) -> bool:
-    """Whether asking again is of no use although the status says so: the disk is full, or there is no majority."""
+    """Whether another attempt is useless despite the temporary status: the disk is full, or there is no majority."""
     return "No space left" in error.message or ("consistency" in options and error.lacks_replicas)
 
 
 @contextmanager
 def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | None] = lambda: None) -> Iterator[None]:
-    """Turns an answer that no caller expected into a StoreError. `missing` gives the error for a collection that is not
-    there; None if all of them are gone.
+    """Turns a StatusError that no caller handled into a StoreError. `missing` returns the error for missing
+    collections, or None if the whole knowledge base is gone.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Documents and chunks as points and their payloads, and back as the records that the rest of the program knows."""
+"""Converts documents and chunks to points with payloads, and payloads back to the records of `core`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _KEYS = {
     "chunk_id": "chunk", "heading_path": "headings", "start_offset": "start", "end_offset": "end",
     "embedding_model": "model",
 }  # fmt: skip
-"""The payload keys of record fields that have another name there."""
+"""The payload keys of those record fields whose key differs from the field's name."""
 BODY = "body"
 BODY_PARTS = ("parts", "other_parts")
-"""Where the text of a document lies that is too long for one request; the body then names the one in use."""
+"""The two fields for a text that is too long for one request. `body` then names the one in use."""
 TEXT_FIELDS = [BODY, *BODY_PARTS]
 RECORD_FIELDS = [_KEYS.get(field, field) for field in DocumentRecord._fields if field != "context"]
 CONTEXT_FIELDS = [
@@ -48,22 +48,22 @@ CONTEXT_FIELDS = [
 HIT_FIELDS = {
     "exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]
 }
-"""All fields of a chunk but those that only filters and writers need."""
+"""Selects all fields of a chunk but those that only filters and writers need."""
 DOCUMENT_FIELDS = (
     *"doc source path within title type format lang trust tags tagged date day chunker indexed_at".split(),
     *("corpus", "versions"),
 )
-"""What chunks repeat of their documents, because a server cannot join."""
+"""Document fields that every chunk repeats, because a server cannot join points."""
 UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
-"""A file state that no file has, so that the next ingest reads it again."""
-EVERYWHERE = "*"  # among the primary spaces of a chunk: questions in any script find its words
+"""A file state that no file has: the next ingest reads a document with this state again."""
+EVERYWHERE = "*"  # a primary space that stands for all: questions in any script find the chunk's words
 
 PART_LENGTH = 8 << 20  # letters of a stored text in one request: servers accept 32 MB by default
 _COMPRESSION = 3
 _ISO = re.compile(r"(\d{1,4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ](\d\d))?(?::(\d\d))?(?::(\d\d))?")
 _DATE_UNITS = (10_000, 14, 33, 26, 62, 62)
 _CHUNK_ID = re.compile("[0-9a-f]{20}")
-_PADDING = "0" * 12  # by which the id of a chunk is shorter than that of a point
+_PADDING = "0" * 12  # fills a chunk id up to the length of a UUID
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
@@ -71,7 +71,9 @@ document_point_id = partial(point_id, "document")  # the point of a document, by
 
 
 def chunk_point_id(chunk_id: str) -> str:
-    """Contains the id of the chunk, so that a ranking names chunks without reading them, in the order of their ids."""
+    """The id of a chunk's point. It contains the chunk id, so that search results name their chunks without a payload,
+    and the order of the points is that of the chunk ids.
+    """
     if not _CHUNK_ID.fullmatch(chunk_id):
         return point_id("chunk", chunk_id)  # the caller's text is no id of a chunk
     return f"{chunk_id[:8]}-{chunk_id[8:12]}-{chunk_id[12:16]}-{chunk_id[16:]}-{_PADDING}"
@@ -122,8 +124,8 @@ def document_payload(doc_id: str, document: IndexedDocument, corpus: str, now: s
 
 
 def derived_fields(doc_id: str, path: str, tags: Sequence[str], date: str) -> Payload:
-    """The fields for filters and lookups, which follow from the others. `within` has the path and all folders above it;
-    `tagged` has all tags above those of the document.
+    """The fields for filters and lookups, computed from other fields. `within` has the path and all folders above it;
+    `tagged` has the tags and all tags above them, such as a for a/b.
     """
     return {
         "head": doc_id[:4],
@@ -139,7 +141,7 @@ def _beginnings(path: str, with_slash: int) -> list[str]:
 
 
 def day_number(date: str) -> int:
-    """A date as a number that sorts as its text does: a missing part comes before every value of that part."""
+    """A date as a number that sorts like its text: a missing part sorts before all values of that part."""
     match = _ISO.match(date)
     number = 0
     for size, part in zip(_DATE_UNITS, match.groups() if match else (None,) * len(_DATE_UNITS), strict=True):
@@ -158,7 +160,7 @@ def body_of(payload: Payload) -> str:
 
 
 def parts_of(body: str) -> list[str]:
-    """A stored text, cut so that each part fits into a request."""
+    """A stored text in parts, each small enough for one request."""
     return [body[start : start + PART_LENGTH] for start in range(0, len(body), PART_LENGTH)]
 
 
@@ -174,7 +176,7 @@ def _metadata(payload: Payload) -> dict[str, Any]:
 
 
 def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument:
-    """The document as it was before it was stored, without its source."""
+    """Rebuilds the document that was stored, from its payload and those of its chunks. Its source is left empty."""
     text = body_of(payload)
     names = Names(tuple(payload["aliases"]), tuple(payload["tags"]))
     if first_title := next((chunk["names"] for chunk in chunks if chunk.get("names")), None):
@@ -202,7 +204,7 @@ def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument
 
 
 def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
-    """The chunk's own fields. `names`: the title column, if it has more than the title."""
+    """The fields of a chunk without those of its document. `names`: its title column, if that has more than the title."""
     return {
         "chunk": identifier,
         "ordinal": chunk.ordinal,
@@ -228,12 +230,12 @@ def spans_of(payload: Payload) -> tuple[Span, ...]:
 
 
 def title_of(payload: Payload) -> str:
-    """The title column of a chunk: on the first one it has tags and aliases too."""
+    """The title column of a chunk. On the first chunk of a document it has the tags and aliases too."""
     return str(payload.get("names") or payload["title"])
 
 
 def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkColumns:
-    """The columns of the text index, as `columns_of` makes them of a chunk that is not stored yet."""
+    """The text-index columns of a stored chunk. `columns_of` makes the same of a chunk that is not stored yet."""
     heading_path, text, title = " > ".join(payload["headings"]), payload["text"], title_of(payload)
     is_code = payload["kind"] == "code"
     cjk = cjk_column(korean_analysis, title, heading_path, text, is_code=is_code, note_terms=note_terms)
@@ -241,7 +243,7 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
 
 
 def common_primaries(columns: ChunkColumns, kind: str) -> list[str]:
-    """The primary spaces of a chunk beside those of its vectors."""
+    """The primary spaces that a chunk has without a vector: EVERYWHERE if it has CJK terms and is not code."""
     return [EVERYWHERE] if columns.cjk and kind != "code" else []
 
 

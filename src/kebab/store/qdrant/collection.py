@@ -1,4 +1,4 @@
-"""One collection of points: reading and writing it in batches, and the filters that choose points."""
+"""Reads and writes the points of one collection in batches, and makes the filters that select points."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kebab.core.errors import Corrupt
 from kebab.core.text import storable
 from kebab.store.qdrant.client import LACK_S, Client, Missing, StatusError
 
-Point = dict[str, Any]  # as its JSON is: id, vector, payload
+Point = dict[str, Any]  # in the form of its JSON: id, vector, payload
 Payload = dict[str, Any]
 Filter = dict[str, Any]
 Fields = bool | Sequence[str] | Mapping[str, Sequence[str]]
-"""Which fields of the payload to read: all, these, or all but some."""
+"""The payload fields to read: all or none, the named ones, or all but some ({"exclude": names})."""
 PointId = str | int
 _Item = TypeVar("_Item")
 
@@ -53,8 +53,8 @@ def one_of(key: str, values: Iterable[str]) -> Filter:
 
 
 def none_of(key: str, values: Iterable[str]) -> Filter:
-    """A condition among others. As `must_not` of the whole filter, the server (1.16) forgets it beside a single `must`
-    with the same condition.
+    """A condition that no value matches, for a list of conditions. As `must_not` of the whole filter, Qdrant 1.16
+    ignores it if the filter also has a single `must` with the same condition.
     """
     return {"must_not": [one_of(key, values)]}
 
@@ -65,12 +65,12 @@ def where(key: str, *values: str) -> Filter:
 
 
 def point_id(*parts: str) -> str:
-    """The same id for the same parts, on every machine."""
+    """The id of the point that these parts name; a hash, so that every machine gets the same id."""
     return str(UUID(bytes=sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()[:16]))
 
 
 class StoredPayload(dict[str, Any]):
-    """The payload of a stored point. Points are written whole, so a missing field means damage."""
+    """The payload of a stored point. Reading a missing field raises Corrupt, because points are written whole."""
 
     def __missing__(self, key: str) -> Any:
         message = f"Something in the knowledge base is damaged: it lacks its {key!r}."
@@ -78,7 +78,7 @@ class StoredPayload(dict[str, Any]):
 
 
 def checked(points: list[Point]) -> list[Point]:
-    """The same points without the fields whose values have the wrong type."""
+    """Removes payload fields whose values have the wrong type, and returns the points."""
     for point in points:
         if (payload := point.get("payload")) is not None:
             for key in [key for key, value in payload.items() if not isinstance(value, _TYPES.get(key, object))]:
@@ -97,9 +97,9 @@ class Collection:
         by_leader: bool = False,
         check_lease: Callable[[], None] = lambda: None,
     ) -> None:
-        """`by_majority`: reads what most replicas say. `by_leader`: writes go through one leader of the shard; with
-        "medium" ordering another server takes its place while it is away. `check_lease` raises if the caller may not
-        write; it is called before every write.
+        """`by_majority`: reads return what most replicas agree on. `by_leader`: writes go through the leader of the
+        shard; with "medium" ordering another server replaces an unavailable leader. `check_lease` is called before
+        every write, and raises if the caller may not write.
         """
         self.name = name
         self._client = client
@@ -117,7 +117,7 @@ class Collection:
     def retrieve(
         self, ids: Iterable[PointId], *, payload: Fields = True, vectors: bool | Sequence[str] = False
     ) -> list[Point]:
-        """Those of these points that exist, in any order."""
+        """Returns those of the points with these ids that exist, in any order."""
         found: list[Point] = []
         for some in batches(ids, _BATCH):
             found += checked(self._read("points", {"ids": some, "with_payload": payload, "with_vector": vectors}))
@@ -132,7 +132,7 @@ class Collection:
         batch: int = _BATCH,
         after: PointId | None = None,
     ) -> Iterator[Point]:
-        """All chosen points in the order of their ids, beginning behind `after`."""
+        """Yields the selected points in the order of their ids. `after`: the id behind which to begin."""
         body = {"filter": chosen, "limit": batch, "with_payload": payload, "with_vector": vectors, "offset": after}
         while True:
             page = self._read("points/scroll", body)
@@ -148,7 +148,7 @@ class Collection:
         return any(self.scroll(chosen, payload=False, batch=1))
 
     def first_by(self, key: str, direction: str, chosen: Filter, limit: int, payload: Fields) -> list[Point]:
-        """The first points in the order ("asc" or "desc") of a number in their payload."""
+        """Returns the first points in the order ("asc" or "desc") of a number in their payload."""
         order = {"key": key, "direction": direction}
         body = {"filter": chosen, "limit": limit, "with_payload": payload, "order_by": order}
         return checked(self._read("points/scroll", body)["points"])
@@ -157,19 +157,21 @@ class Collection:
         return int(self._read("points/count", {"filter": chosen, "exact": True})["count"])
 
     def values(self, key: str, chosen: Filter | None = None) -> dict[Any, int]:
-        """Every value of an indexed field, with the number of points that have it. The majority is never asked for it:
-        the server would add up the counts of the replicas.
+        """Returns every value of an indexed field with the number of points that have it. Never reads by majority,
+        because the server would add up the counts of the replicas.
         """
         body = {"key": key, "filter": chosen, "limit": _ALL_VALUES, "exact": True}
         hits = self._client.ask("POST", f"{self._path}/facet", body)["hits"]
         return {hit["value"]: hit["count"] for hit in hits if hit["count"]}
 
     def query(self, *searches: Mapping[str, Any]) -> list[list[Point]]:
-        """The points of each search, best first, in one round trip."""
+        """Returns the points of each search, best first. All searches are sent in one request."""
         return [checked(answer["points"]) for answer in self._read("points/query/batch", {"searches": searches})]
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
-        """If most replicas cannot answer, one answers alone, for a while without another attempt: servers wait long."""
+        """Reads by majority if the collection does so. If too few replicas are alive, reads from one replica, and does
+        not ask the majority again for LACK_S, because servers wait long before they fail.
+        """
         if self._by_majority and time.monotonic() > self._client.lacks_replicas_until:
             try:
                 return self._client.ask("POST", f"{self._path}/{what}", body, {"consistency": "majority"})
@@ -183,18 +185,18 @@ class Collection:
         self._client.ask(method, f"{self._path}/{what}", body, self._write_options, check=self._check_lease)
 
     def upsert(self, points: Iterable[Point], *, only_where: Filter | None = None) -> None:
-        """`only_where`: an existing point is replaced only if it passes this filter."""
+        """Writes whole points. `only_where`: an existing point is replaced only if it passes this filter."""
         for some in _batches_by_size(points):
             self._write("PUT", "points", {"points": some, "update_filter": only_where})
 
     def set_payload(
         self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, within: str | None = None
     ) -> None:
-        """Other fields keep their values. `within`: sets fields of the object that this field holds."""
+        """Sets some payload fields and keeps the others. `within`: sets fields of the object in this field instead."""
         self._write("POST", "points/payload", {"payload": values, "key": within, **_chosen(chosen)})
 
     def set_vectors(self, points: Iterable[Point]) -> None:
-        """Other vectors of the points stay. Points that are gone are left out."""
+        """Sets some vectors of points and keeps their other vectors. Points that no longer exist are skipped."""
         for some in _batches_by_size(points):
             try:
                 self._write("PUT", "points/vectors", {"points": some})
@@ -207,7 +209,7 @@ class Collection:
         self._write("POST", "points/vectors/delete", {"vector": names, **_chosen(chosen)})
 
     def change(self, operations: Iterable[Mapping[str, Any]]) -> None:
-        """Several changes in one request, in their order."""
+        """Applies operations in their order, many in one request."""
         for some in batches(operations, _BATCH):
             self._write("POST", "points/batch", {"operations": some})
 
@@ -240,7 +242,7 @@ def _batches_by_size(points: Iterable[Point]) -> Iterator[list[Point]]:
 
 
 def _size(point: Point) -> int:
-    """The rough size of the fields that can be long."""
+    """A rough size of the point in bytes, from the fields that can be long."""
     payload, vectors = point.get("payload") or {}, point.get("vector") or {}
     letters = len(payload.get("text") or payload.get("body") or "")
     numbers = sum(2 * len(vector["indices"]) if "indices" in vector else len(vector) for vector in vectors.values())

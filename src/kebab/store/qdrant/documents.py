@@ -1,5 +1,5 @@
-"""Writing documents. New chunks come first, then the document, then its old chunks leave, so that a search never finds
-less than before.
+"""Writes documents. New chunks are written first, then the document; then its old chunks are deleted. So a search never
+finds less than before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kebab.store.qdrant.vocabulary import Vocabulary
 
 _BATCH = 200
 _VECTOR_FIELDS = ("homes", "spaces", "model")
-"""What a chunk says of its vectors, which is not made anew with it."""
+"""The chunk fields about its vectors, which stay when the other fields are written again."""
 
 
 class _NewChunk(NamedTuple):
@@ -50,7 +50,9 @@ class QdrantDocumentStore(WriterPart):
         self._writer.write_source(StoredSource(source.name, source.kind, source.root, source.trust_level, now()))
 
     def remove_source(self, name: str) -> None:
-        """Its documents go first: while the source is there, they can be found and removed."""
+        """Removes the documents of a source, then the source. After an interruption the source still exists, so the
+        remaining documents can be found and removed.
+        """
         self.remove(name, list(self.known_files(name)))
         self._writer.delete_source(name)
 
@@ -87,7 +89,7 @@ class QdrantDocumentStore(WriterPart):
         return sum(self.remove_documents(some) for some in batches(ids, _BATCH))
 
     def remove_documents(self, doc_ids: list[str]) -> int:
-        """How many of them there were."""
+        """Deletes these documents and their chunks, and returns how many of the documents existed."""
         documents = self._stored_documents(doc_ids)
         if not documents:
             return 0
@@ -97,7 +99,7 @@ class QdrantDocumentStore(WriterPart):
             self._keep_vectors(chosen)
             self._documents.delete(list(map(codec.document_point_id, documents)))
             self._chunks.delete(chosen)
-        self._forget("held_spaces")  # these may have been the last chunks of a space
+        self._forget("held_spaces")  # these may have been the last chunks with vectors of a space
         return len(documents)
 
     def write(self, *documents: IndexedDocument) -> int:
@@ -162,8 +164,8 @@ class QdrantDocumentStore(WriterPart):
         return made
 
     def _write_chunks(self, change: _Change, documents: Mapping[str, Payload]) -> None:
-        """A chunk that stays keeps its vectors, unless their text has changed. All get the new fields of their
-        documents.
+        """Writes new and changed chunks, and gives all chunks the new fields of their documents. A stored chunk keeps
+        its vectors, unless its embedded text has changed.
         """
         average = self._writer.average(self._corpus)
         of_document = {
@@ -205,7 +207,9 @@ class QdrantDocumentStore(WriterPart):
             self._write_in_parts(doc_id, payloads[doc_id], parts[doc_id], known.get(doc_id))
 
     def _write_in_parts(self, doc_id: str, payload: Payload, parts: list[str], known: Payload | None) -> None:
-        """The stored text is used until the last part of the new one is there. A new document is unread until then."""
+        """Writes a document with a long text. The old text stays in use until the last part of the new one is stored; a
+        new document is UNREAD until then.
+        """
         documents, point = self._documents, [codec.document_point_id(doc_id)]
         used = known and (known.get(codec.BODY) or {}).get("in")
         free, other = codec.BODY_PARTS if used != codec.BODY_PARTS[0] else codec.BODY_PARTS[::-1]
@@ -218,7 +222,7 @@ class QdrantDocumentStore(WriterPart):
         documents.set_payload({**payload, other: {}}, point)
 
     def _keep_vectors(self, chosen: Filter) -> None:
-        """Keeps the vectors of chunks that are about to go: their texts may come back under another path."""
+        """Keeps the vectors of chunks that are about to be deleted, because their texts may return under another path."""
         if self._state.spaces:
             points = self._chunks.scroll(chosen, payload=["text_hash"], vectors=True)
             UnusedVectors(self._catalog).keep_of(points)
@@ -229,14 +233,14 @@ class QdrantDocumentStore(WriterPart):
 
 
 class _Change:
-    """What new documents change in the stored chunks."""
+    """The difference between the stored chunks of some documents and the chunks that replace them."""
 
     def __init__(self, stored: Iterable[Payload], chunks: Iterable[_NewChunk], corpus: str) -> None:
         old = {payload["chunk"]: payload for payload in stored}
         self.new: dict[str, _NewChunk] = {}
         self.updated: dict[str, tuple[_NewChunk, Payload]] = {}
         self.unchanged_in: set[str] = set()
-        """Documents with chunks that stay as they are."""
+        """Ids of documents with unchanged chunks."""
         for chunk in chunks:
             identifier = chunk.payload["chunk"]
             before = old.pop(identifier, None)

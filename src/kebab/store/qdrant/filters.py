@@ -1,4 +1,4 @@
-"""Filters of the server: from SearchFilters, and from the AND, OR and NOT of a match expression."""
+"""Makes Qdrant filters from SearchFilters, and from the AND, OR and NOT of a match expression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kebab.store.qdrant.terms import LIBRARIES, OWN
 from kebab.store.tags import folded
 
 _TOKEN = re.compile(r'(?P<cjk>cjk : )?"(?P<text>(?:[^"]|"")*)"(?P<star> \*)?|(?P<operator>[()]|AND|OR|NOT)|\s+')
-_OPERATORS = ("OR", "AND", "NOT")  # the last one binds first
+_OPERATORS = ("OR", "AND", "NOT")  # from the loosest to the tightest
 _CLAUSES = {"OR": "should", "AND": "must", "NOT": "must"}
 
 
@@ -26,7 +26,9 @@ def corpus_of(filters: SearchFilters) -> str:
 
 
 def chunk_filter(schema: Schema, filters: SearchFilters, *, has_libraries: bool = True) -> Filter:
-    """`has_libraries`: whether there may be chunks of libraries, which a search of one's own must leave out."""
+    """The filter for chunks. `has_libraries`: whether chunks of libraries may exist; a search of the user's own
+    documents leaves them out.
+    """
     kinds = [one_of("kind", filters.kinds)] if filters.kinds else []
     return {"must": [*_conditions(schema, schema.chunks, filters, has_libraries), *kinds]}
 
@@ -73,7 +75,7 @@ def _plain_conditions(filters: SearchFilters) -> list[Filter]:
 
 
 def _glob_paths(pattern: str, within: Iterable[str]) -> tuple[list[str], bool]:
-    """The stored paths that match; or, if those are fewer, the paths that do not (False)."""
+    """Returns the stored paths that match, and True; or, if those are fewer, the paths that do not, and False."""
     paths = [value for value in within if not value.endswith("/")]
     matching = [path for path in paths if path_matches(pattern, path)]
     if 2 * len(matching) <= len(paths):
@@ -84,13 +86,13 @@ def _glob_paths(pattern: str, within: Iterable[str]) -> tuple[list[str], bool]:
 class TermFilter(NamedTuple):
     condition: Filter
     is_exact: bool
-    """Whether every chunk that passes matches; not for a phrase, whose words may stand in another order."""
+    """Whether every chunk that passes is a match. False for a phrase, whose order of words is not checked."""
 
 
 def term_filter(
     expression: str, stems: Callable[[str], list[str]], term_id: Callable[[IndexTerm], int]
 ) -> TermFilter | None:
-    """What an expression of `match_expression` demands of the terms of a chunk; None if it demands nothing."""
+    """The filter on the terms of a chunk for an expression made by `match_expression`; None if it has no terms."""
     tokens = [token for token in _TOKEN.finditer(expression) if token.lastgroup][::-1]
 
     def joined(level: int) -> TermFilter | None:
@@ -103,7 +105,7 @@ def term_filter(
         return _joined(_OPERATORS[level], operands)
 
     def operand(token: re.Match[str]) -> TermFilter | None:
-        if token["operator"]:  # a bracket
+        if token["operator"]:  # an opening bracket
             inside = joined(0)
             tokens.pop()
             return inside
@@ -122,6 +124,6 @@ def _joined(operator: str, operands: list[TermFilter | None]) -> TermFilter | No
         return operands[0] if operator == "NOT" else next(iter(parts), None)
     conditions = [part.condition for part in parts]
     combined: Filter = {_CLAUSES[operator]: conditions}
-    if operator == "NOT":  # chunks that may only seem to match must not be dropped here
+    if operator == "NOT":  # an inexact filter also passes chunks that do not match, so it must not exclude
         combined = {"must": conditions[:1], "must_not": [part.condition for part in parts[1:] if part.is_exact]}
     return TermFilter(combined, all(part.is_exact for part in parts))

@@ -1,4 +1,4 @@
-"""`kb doctor` for a cluster: whether the servers answer, know each other, have all copies, and agree."""
+"""`kb doctor` for a cluster: whether the servers answer, know each other, have all replicas, and agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REBUILD = "kb index --rebuild-fts"
 
 
 def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[Check]:
-    """Ends with the first failure that makes the other checks pointless."""
+    """Returns all checks, or those up to the first failure that makes the others pointless."""
     checks, versions = _server_checks(client)
     if not versions:
         return checks
@@ -46,7 +46,7 @@ def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[
 
 
 def _server_checks(client: Client) -> tuple[list[Check], list[str]]:
-    """Also the versions of the servers that answer."""
+    """Returns a check of each server, and the versions of the servers that answer."""
     checks = []
     versions = set()
     for node, answer in client.get_from_each("/telemetry?details_level=0").items():
@@ -84,7 +84,7 @@ def _cluster_check(client: Client) -> Check:
 
 
 def _is_recent(failure: dict[str, Any]) -> bool:
-    """A server remembers that it could not reach another one until it has something to tell it again."""
+    """Whether a failure is recent. A server keeps reporting its last failure until it has something to send again."""
     try:
         then = datetime.fromisoformat(str(failure["latest_error_timestamp"]))
     except (KeyError, ValueError):
@@ -93,11 +93,11 @@ def _is_recent(failure: dict[str, Any]) -> bool:
 
 
 def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
-    """Whether all copies of a collection exist, and servers count the same in each."""
+    """Checks that all replicas of a collection exist, and that those of one shard have the same number of points."""
     info = client.ask("GET", f"/collections/{name}")
     answers = client.get_from_each(f"/collections/{name}/cluster")
     known = {node: answer for node, answer in answers.items() if not isinstance(answer, Exception)}
-    if not known:  # a server that runs alone does not say
+    if not known:  # a single server has no cluster to describe
         return [Check(name, info["status"] != "red", f"status {info['status']}", "Look into the server's log.")]
     peers = client.ask("GET", "/cluster").get("peers") or {}
     names = {int(peer): str(facts["uri"]) for peer, facts in peers.items()}
@@ -114,7 +114,9 @@ def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
 def _replica_check(
     name: str, answers: Mapping[Node, dict[str, Any]], wanted: int, status: str, peers: Mapping[int, str]
 ) -> Check:
-    """A shard is a part of the collection; a replica is a copy of it on one server. Every server knows all replicas."""
+    """Checks that each shard (a part of the collection) has enough active replicas (copies on one server each). Every
+    server lists all replicas.
+    """
     cluster = next(iter(answers.values()))
     replicas = [{**shard, "peer_id": cluster["peer_id"]} for shard in cluster["local_shards"]]
     replicas += cluster["remote_shards"]
@@ -134,7 +136,7 @@ def _replica_check(
 
 
 def _differing_shards(answers: Mapping[Node, dict[str, Any]]) -> list[int]:
-    """The shards of which two servers have copies with different numbers of points."""
+    """The shards whose replicas have different numbers of points."""
     counts: defaultdict[int, set[int]] = defaultdict(set)
     for answer in answers.values():
         for shard in answer["local_shards"]:
@@ -146,7 +148,7 @@ def _content_checks(schema: Schema, korean_analysis: str) -> list[Check]:
     checks = []
     unused = [name for name in schema.chunks_collections() if name != schema.current_chunks()]
     unfinished = schema.catalog.count(where("what", "unfinished"))
-    writer = live_writer(schema.catalog)  # asked last, because it may begin at any time
+    writer = live_writer(schema.catalog)  # asked after the counts, because a writer may begin at any time
     if unused and writer is None:  # a writer may be moving the chunks
         hint = "The next ingest or migration deletes it."
         checks.append(Check("leftovers", False, f"{', '.join(unused)} is not used by anything", hint))
@@ -160,7 +162,7 @@ def _content_checks(schema: Schema, korean_analysis: str) -> list[Check]:
     is_right, message = True, f"{chunks:,} chunks, as many as the documents have"
     if not counted == chunks == expected:
         is_right, message = False, f"{chunks:,} chunks, {counted:,} counted, {expected:,} expected"
-        if live_writer(schema.catalog):  # it counts its changes some at a time
+        if live_writer(schema.catalog):  # a writer stores its counts only from time to time
             is_right, message = True, f"{chunks:,} chunks, {counted:,} counted so far"
     checks.append(Check.judged("text index", is_right, message, _LEFT if unfinished else _REBUILD))
     stored, built = state.fts_config, "the current settings"

@@ -1,7 +1,7 @@
-"""The writer's bookkeeping: how many chunks have each term, how large the corpora are, and which changes are under way.
+"""Keeps a writer's counts: how many chunks have each term, how large the corpora are; and which changes are unfinished.
 
-Before a change it is announced in the catalog. The next writer after an interruption finds the announcement, completes
-or takes back the change, and counts its terms again.
+The writer announces each change in the catalog before it begins. After an interruption, the next writer finds the
+announcement, completes or undoes the change, and counts its terms again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _MOST_WAITING = 50_000  # terms whose counts are not written yet
 _BATCH = 500
 _LENGTHS_BATCH = 10_000
 _TERMS_BATCH = 200_000  # terms in one announcement: a long document may have more than a request can hold
-_COUNTED_ONE_BY_ONE = 500  # more terms than these are counted all at once
+_COUNTED_ONE_BY_ONE = 500  # up to this many terms are counted by a request each
 _WEIGHED_FIELDS = ["corpus", "length", "average"]
 WITH_COUNTS = {"must_not": [{"is_empty": {"key": "chunks"}}]}
 """The filter for the points of terms that have a count."""
 
 
 class ChunkWords(NamedTuple):
-    """What is counted of a chunk: fields of its payload."""
+    """The payload fields of a chunk that are counted."""
 
     corpus: str
     terms: list[int]
@@ -43,20 +43,20 @@ def words_of(payloads: Iterable[Payload]) -> list[ChunkWords]:
 
 
 class IndexWriter(Stored):
-    """Used by one holder of the lease."""
+    """Keeps the counts and the state up to date while one process holds the lease."""
 
     def __init__(self, schema: Schema, korean_analysis: str) -> None:
         super().__init__(schema, read_state(schema.catalog))
         self.schema, self.state = self._schema, self._state
         self.korean_analysis = korean_analysis
-        """The analysis of what is written."""
+        """The Korean analysis of the chunks that it writes."""
         self._sizes = dict(self.state.sizes)
         self._counts: dict[int, int] = {}
-        """How many chunks have a term. No other process writes, so what was read once stays valid."""
+        """How many chunks have a term. No other process writes, so counts that were read once stay valid."""
         self._unwritten: set[int] = set()
         self._announced: list[str] = []
         self._is_changing = False
-        """Whether an announced change is not done yet."""
+        """Whether an announced change is unfinished."""
         self._flushed = time.monotonic()
 
     def remember(self, **values: Any) -> None:
@@ -72,7 +72,7 @@ class IndexWriter(Stored):
         self.state.sources.pop(name, None)
 
     def remember_libraries(self, *, exist: bool) -> None:
-        """Called before the first chunk of a library is written, and after the last one is deleted."""
+        """Remembers whether library chunks exist. Called before writing the first and after deleting the last."""
         if self.state.has_libraries != exist:
             self.remember(libraries=exist)
 
@@ -80,8 +80,8 @@ class IndexWriter(Stored):
     def change(
         self, documents: Iterable[str], gone: list[ChunkWords], new: list[ChunkWords], *, words_only: bool = False
     ) -> Iterator[str]:
-        """Announces that these documents change, and that chunks with these words go and come; counts the words at the
-        end of the block, which gets the mark for the complete documents. `words_only`: the documents stay as they are
+        """Announces that these documents change, with the words of the chunks that go and come, and counts those words
+        when the block ends. Yields the mark for the complete documents. `words_only`: the documents stay as they are
         and get no mark.
         """
         terms = {term for chunk in (*gone, *new) for term in chunk.terms}
@@ -93,7 +93,7 @@ class IndexWriter(Stored):
         self._catalog.upsert(points)
         self._announced += [point["id"] for point in points]
         self._is_changing = True
-        for corpus, size in self._sizes.items():  # new chunks are weighed for the sizes that the change leads to
+        for corpus, size in self._sizes.items():  # weights of new chunks are for the sizes after the change
             come, go = ([chunk.length for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
             self._sizes[corpus] = _settled(size, size.chunks + len(come) - len(go), size.tokens + sum(come) - sum(go))
         yield points[0]["id"]
@@ -116,7 +116,7 @@ class IndexWriter(Stored):
 
     @contextmanager
     def pledge_words(self, source: str) -> Iterator[None]:
-        """Announces that all chunks of a source will get the words they should have then."""
+        """Announces that the chunks of a source get other words. If interrupted, the next writer analyses them again."""
         mark = str(uuid4())
         self._catalog.upsert([{"id": mark, "vector": {}, "payload": {"what": "unfinished", "source": source}}])
         yield
@@ -134,13 +134,13 @@ class IndexWriter(Stored):
         self._flushed = time.monotonic()
 
     def flush_if_possible(self) -> None:
-        """After a failure. A change that was interrupted is left to the next writer."""
+        """Flushes after a failure. An unfinished change is left to the next writer."""
         if not self._is_changing:
             with suppress(KebabError):
                 self.flush()
 
     def count_everything(self) -> None:
-        """Counts terms, chunks and tokens anew."""
+        """Counts all terms, chunks and tokens again."""
         known = {point["id"] for point in self.schema.terms.scroll(WITH_COUNTS, payload=False)}
         self.count_again(known | self._chunks.values("terms").keys())
 
@@ -173,8 +173,8 @@ class IndexWriter(Stored):
         self.state.sizes.update(self._sizes)
 
     def average(self, corpus: str) -> float:
-        """The average length that new chunks are weighed for. The range of all averages in use is remembered before, so
-        that one need not read every chunk to know that none has to be weighed again.
+        """Returns the average chunk length for the weights of new chunks. First remembers the range of all averages in
+        use, so that `finish` can tell without reading the chunks that none needs new weights.
         """
         average = self._sizes[corpus].average or 1.0
         ranges = self.state.meta.get("weighed_for") or {}
@@ -185,8 +185,8 @@ class IndexWriter(Stored):
         return average
 
     def finish(self) -> None:
-        """Writes the counts, and weighs chunks again that were weighed for quite another average. It may be stopped:
-        each chunk names its own average.
+        """Writes the counts, and gives new weights to chunks whose weights are for a very different average length. An
+        interruption does no harm, because each chunk names its own average.
         """
         self.flush()
         current = {corpus: size.average or 1.0 for corpus, size in self._sizes.items()}
@@ -213,7 +213,7 @@ class IndexWriter(Stored):
 
 
 class WriterPart(Stored):
-    """A part of the store that writes."""
+    """Base class of the store's parts that write."""
 
     def __init__(self, writer: IndexWriter) -> None:
         super().__init__(writer.schema, writer.state)
@@ -221,13 +221,15 @@ class WriterPart(Stored):
 
 
 def _settled(size: CorpusSize, chunks: int, tokens: int) -> CorpusSize:
-    """A corpus that has this many chunks and tokens now."""
+    """The new size of a corpus that has this many chunks and tokens now."""
     average = settled_average(tokens / chunks, size.average) if chunks else size.average
     return CorpusSize(chunks, tokens, average)
 
 
 def _reweighing(points: list[Point], current: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    """Weights and the average they are for, in one request: otherwise weights could be computed twice."""
+    """Yields operations that set the weights of points and the average they are for. Both must be in one request:
+    otherwise an interruption could lead to weights that are converted twice.
+    """
     for corpus, average in current.items():
         new = [
             {"id": point["id"], "vector": {WORDS: reweighed(point["vector"][WORDS], length, before, average)}}

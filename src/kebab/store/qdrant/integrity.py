@@ -1,9 +1,8 @@
-"""Whether the points of documents and chunks fit together: `kb verify` for a cluster, and repair after damage or
-an interruption.
+"""Checks that the points of documents and chunks are consistent (`kb verify` for a cluster), and repairs them.
 
-A server stores whatever it is given, and does not know how points relate: that a document has these chunks, that a
-chunk has the words of its text, that so many chunks have a term. All of that is computed anew and compared, some
-documents at a time. What is lost is read again by the next ingest.
+A server does not know how points relate: which chunks a document has, which words the text of a chunk has, how many
+chunks have a term. All of that is computed again and compared, some documents at a time. The next ingest reads lost
+documents again.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ _CHUNK = {
     *("homes", "spaces"),
 }
 _LIBRARY_FIELDS = {"source", "versions"}
-"""When a library changes, chunks get these fields before or after their document: there the document is right."""
+"""An interrupted change of a library may leave a chunk with other values of these than its document, which is right."""
 _DATE_FIELDS = {"indexed_at", "date", "day"}
-_WEIGHT_OFF = 0.002  # how far the weight of a word may be off: it is rounded, and may have been computed back
+_WEIGHT_OFF = 0.002  # tolerated error of a weight: it is rounded, and may be converted from another average
 _SHOWN = 3
 _REBUILD = "kb index --rebuild-fts"
 _READ = "kb ingest; documents of a library with: kb lib refresh"
@@ -47,7 +46,7 @@ _READ_AGAIN = f"{_REBUILD}; then read those documents again with: {_READ}"
 
 
 class _Whole(NamedTuple):
-    """A document with those of its chunks that it lists."""
+    """A document and those of its stored chunks that it lists."""
 
     document: Payload
     chunks: list[Point]
@@ -55,7 +54,7 @@ class _Whole(NamedTuple):
     lines: LineTable | None
 
     def contains(self, chunk: Payload) -> bool:
-        """Whether the chunk stands where it says."""
+        """Whether the document's text has the chunk's text in the place that the chunk names."""
         if self.body is None or self.lines is None:
             return False
         try:
@@ -72,7 +71,9 @@ class _Whole(NamedTuple):
 def _read(
     schema: Schema, documents: Iterable[Point], doc_ids: Iterable[str] = (), vectors: tuple[str, ...] = ()
 ) -> tuple[list[_Whole], list[Point]]:
-    """These documents; and the chunks that they, or others with these ids, do not list."""
+    """Reads these documents with the chunks they list. Also returns the chunks, of these documents and of `doc_ids`,
+    that no document read here lists.
+    """
     payloads = {point["payload"]["doc"]: point["payload"] for point in documents}
     whole = {}
     for point in schema.documents.retrieve(map(codec.document_point_id, payloads), payload=["doc", *codec.TEXT_FIELDS]):
@@ -94,7 +95,7 @@ def _read(
 
 
 def _is_document(point: Point) -> bool:
-    """Whether the point can be read as a document."""
+    """Whether the point can be read as a document, and has the id of that document."""
     payload = point["payload"] or {}
     if not payload.keys() >= _DOCUMENT or payload["corpus"] not in CORPORA:
         return False
@@ -107,7 +108,7 @@ def _is_document(point: Point) -> bool:
 
 
 def _has_right_fields(document: Payload) -> bool:
-    """Whether the fields that follow from others do, the id among them."""
+    """Whether the fields that are computed from others, the id among them, have the right values."""
     derived = codec.derived_fields(document["doc"], document["path"], document["tags"], document["date"])
     return (
         all(document[key] == value for key, value in derived.items())
@@ -124,13 +125,13 @@ def _is_chunk_of(point: Point, document: Payload) -> bool:
 
 
 def _differing_fields(chunk: Payload, document: Payload) -> set[str]:
-    """The fields of the document that the chunk repeats with another value."""
+    """The document fields that the chunk repeats with another value."""
     return {key for key in codec.DOCUMENT_FIELDS if chunk[key] != document[key]}
 
 
 def _is_as_written(chunk: Payload, of: _Whole, spaces: AbstractSet[str]) -> bool:
-    """Whether the chunk has the text that its id and hash were made of, in its place as far as the document's text can
-    be read, and vectors of known spaces only.
+    """Whether the chunk's text fits its id, its hash and its place in the document's text (if that can be read), and
+    all its vectors are of known spaces.
     """
     embedded = embedded_text(chunk["path"], chunk["title"], tuple(chunk["headings"]), chunk["text"])
     return (
@@ -142,8 +143,8 @@ def _is_as_written(chunk: Payload, of: _Whole, spaces: AbstractSet[str]) -> bool
 
 
 def repair_points(schema: Schema) -> None:
-    """Afterwards every document has exactly the chunks it lists, these repeat its fields, and there are no others. The
-    caller counts everything anew.
+    """Makes every document have exactly the chunks it lists, with its fields, by deleting damaged points. Documents
+    that lost something become UNREAD. The caller counts everything again.
     """
     versions = {version.key: version for version in stored_versions(schema.catalog)}
     spaces = frozenset(schema.spaces())
@@ -161,7 +162,9 @@ def repair_points(schema: Schema) -> None:
 
 
 def _has_owner(schema: Schema, document: Payload, versions: Mapping[str, StoredVersion]) -> bool:
-    """Whether the document belongs to a source or to existing versions. Versions that are gone are taken off it."""
+    """Whether the document is the user's own or of an existing version. Also removes deleted versions from the
+    document's payload, and stores that.
+    """
     is_own = document["corpus"] == OWN
     existing = set() if is_own else versions.keys() & set(document["versions"])
     keys = {key: file_key for key, file_key in document["file_keys"].items() if key in existing}
@@ -184,7 +187,7 @@ def _repair(schema: Schema, whole: _Whole, spaces: AbstractSet[str]) -> None:
     found = {point["payload"]["chunk"] for point in right}
     chunks = [identifier for identifier in document["chunks"] if identifier in found]
     is_complete = len(chunks) == len(document["chunks"]) == document["chunk_count"]
-    may_be_damaged = differing - _LIBRARY_FIELDS  # the chunk may be right, or the document
+    may_be_damaged = differing - _LIBRARY_FIELDS  # either the chunk or the document may be right
     if not is_complete or may_be_damaged or whole.body is None or not _has_right_fields(document):
         unread = {"chunks": chunks, "chunk_count": len(chunks), **codec.UNREAD}
         schema.documents.set_payload(unread, [codec.document_point_id(document["doc"])])
@@ -197,8 +200,9 @@ def _copy_fields(schema: Schema, document: Payload) -> None:
 
 
 def recover_documents(schema: Schema, marks: Mapping[str, PointId]) -> None:
-    """Leaves each document the chunks it lists and no others, with its own fields. A document that is neither the old
-    one nor the new one is read again. `marks`: of the last change of each document.
+    """Repairs documents whose change was interrupted: deletes chunks they do not list, and copies their fields to the
+    others. A document that is neither the old nor the new one becomes UNREAD. `marks`: the last change of each
+    document.
     """
     for doc_ids in batches(marks, _BATCH):
         points = schema.documents.retrieve(map(codec.document_point_id, doc_ids), payload=_WITHOUT_TEXT)
@@ -207,7 +211,7 @@ def recover_documents(schema: Schema, marks: Mapping[str, PointId]) -> None:
         for one in whole:
             document = one.document
             if document.get("mark") == marks[document["doc"]]:
-                continue  # the new one, with all its chunks
+                continue  # the change was completed
             differing = [_differing_fields(point["payload"], document) for point in one.chunks]
             if not (
                 one.is_complete
@@ -231,7 +235,7 @@ def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> li
             if not writer:
                 checks = _Verification(schema, read_state(schema.catalog), korean_analysis).checks()
                 if not all(check.ok for check in checks):
-                    writer = live_writer(schema.catalog)  # what looks wrong may just be changing
+                    writer = live_writer(schema.catalog)  # a writer that began meanwhile may have caused the faults
             if writer:
                 return [Check("store", True, f"{NOT_CHECKED}: {writer} is writing", "Look again when it is done.")]
             return checks
@@ -242,7 +246,7 @@ def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> li
 
 
 class _Faults(Counter[str]):
-    """How often something is wrong, by the name of what it is wrong with."""
+    """Counts faults of one kind by the name of the document, source or word."""
 
     def __str__(self) -> str:
         return ", ".join(list(self)[:_SHOWN]) + (" …" if len(self) > _SHOWN else "")
@@ -273,9 +277,9 @@ class _Verification(Stored):
         self._versions = {version.key: version for version in stored_versions(schema.catalog)}
         self._spaces = frozenset(schema.spaces())
         self._verified: set[str] = set()
-        """The ids of documents."""
+        """The ids of all documents that can be read."""
         self._count = 0
-        """Of chunks."""
+        """The number of chunks of these documents."""
         self._sizes = {corpus: CorpusSize() for corpus in CORPORA}
         self._terms: Counter[int] = Counter()
         self._faults: defaultdict[str, _Faults] = defaultdict(_Faults)
@@ -387,7 +391,7 @@ class _Verification(Stored):
         parts = [f"the words of {wrong.total():,} chunks are not those of their texts ({wrong})"] if wrong else []
         if self._count and self._state.fts_config is None:
             parts.append("how they were analysed is not known any more")
-        if self._other_average and not parts:  # a writer was stopped: ranks could be a little better
+        if self._other_average and not parts:  # an interrupted writer left these: ranks are slightly off
             message = f"as in the texts; {self._other_average:,} chunks are weighed for another average length"
             return Check("words", True, message, "The next kb ingest weighs them again.")
         return _check("words", parts, "as in the texts", _REBUILD)
@@ -409,7 +413,7 @@ class _Verification(Stored):
         return _check("word counts", parts, f"{len(counts):,} terms, counted right", _REBUILD)
 
     def _vector_check(self) -> Check:
-        """The servers themselves ensure that every vector has the size of its space."""
+        """Checks that chunks have the vectors they list. Servers themselves ensure the right size of every vector."""
         count, parts = self._chunks.count, []
         room = self._chunks.info()["config"]["params"].get("vectors") or {}
         for name in room.keys() - {space.fingerprint for space in self._state.spaces}:

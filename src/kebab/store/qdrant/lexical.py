@@ -1,4 +1,4 @@
-"""Search by words: the server ranks chunks by the product of sparse vectors, which is BM25."""
+"""Searches by words. The server ranks chunks by the dot product of sparse vectors, which is BM25."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from kebab.store.qdrant.state import State, Stored
 from kebab.store.qdrant.terms import OWN, counted, id_of, idf, weight_of
 from kebab.store.qdrant.vocabulary import TermLookup, word_id
 
-_EXTRA = 2  # candidates beyond those that are asked for: room for a few equal scores at the end
-_MOST_FETCHED = 100  # terms of a query that are looked up before it is known which of them are needed
-_DIGITS = 6  # of a score
-_CHECKED = 128  # candidates that are read first if the positions of their words have to be checked
+_EXTRA = 2  # additional candidates, because some may have the same score as the last one
+_MOST_FETCHED = 100  # the terms of a longer query are not looked up in advance
+_DIGITS = 6  # significant digits of a score
+_CHECKED = 128  # candidates to read, at least, if the order of their words has to be checked
 _RESCORED = 256
-"""The best candidates are ranked again if the settings weigh codec.columns otherwise than the stored vectors do."""
+"""How many of the best candidates are ranked again if the column weights of the settings are not the stored ones."""
 
 
 class _Search(NamedTuple):
     expression: MatchExpression
     corpus: str
-    demanded: TermFilter  # what the expression demands of the terms of a chunk
-    is_plain: bool  # whether any of the terms makes a match, as the ranking itself demands
-    filter: Filter  # what the filters demand, and the expression, unless it is plain
-    vector: dict[str, Any]  # how rare each term is; a term that is named twice counts twice
+    demanded: TermFilter  # the filter that the expression needs
+    is_plain: bool  # whether any of the terms makes a match; the ranking finds no others
+    filter: Filter  # the user's filters, and `demanded` unless is_plain
+    vector: dict[str, Any]  # the rarity of each term; a repeated term counts twice
 
     @property
     def needs_check(self) -> bool:
@@ -52,7 +52,7 @@ class QdrantLexicalIndex(Stored):
         self._lookup = TermLookup(schema.terms)
         self.near_words = self._lookup.near
         self._weights = weights if weights != state.weights else None
-        """None if they are those of the stored vectors."""
+        """The column weights of the settings; None if the stored vectors are made with the same."""
 
     def search(
         self,
@@ -99,8 +99,8 @@ class QdrantLexicalIndex(Stored):
         return self._expression(tree, OWN, "any", drop_stop_words).terms
 
     def _fetch_terms(self, tree: QueryTree, corpus: str) -> None:
-        """Looks up all terms of a query, and its last word, which may be half typed, in one round trip. For a pasted
-        page it looks up nothing, because only a part of it is searched for.
+        """Looks up all terms of a query, and its last word, which may be half typed, in one request. Looks up nothing
+        for a very long query, because only a part of it is searched for.
         """
         text = " ".join(words_of(tree))
         stems = self.tokenizer.stems(text)
@@ -121,15 +121,15 @@ class QdrantLexicalIndex(Stored):
         return builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
 
     def _search(self, expression: MatchExpression, filters: SearchFilters) -> _Search | None:
-        """None if the expression looks for nothing."""
+        """Prepares the search for an expression; None if the expression looks for nothing."""
         wanted = wanted_terms(expression, self.tokenizer)
         if not expression.text.strip() or not wanted.phrases:
             return None
         corpus = corpus_of(filters)
         demanded = term_filter(expression.text, self.tokenizer.stems, lambda term: id_of(corpus, term))
         assert demanded is not None  # there are phrases
-        # The terms of a corpus are dimensions of their own. A chunk of the other corpus is found only if two words
-        # share a dimension; it is left out later, which is cheaper than a condition that every chunk has to pass.
+        # Each corpus has its own dimensions, so a chunk of the other corpus is found only if two terms have the same
+        # hash. It is left out later, which is cheaper than a filter on every chunk.
         chosen = chunk_filter(self._schema, filters, has_libraries=self._state.has_libraries and bool(filters))
         if not wanted.is_plain:
             chosen["must"].append(demanded.condition)
@@ -153,13 +153,13 @@ class QdrantLexicalIndex(Stored):
             if self._weights is not None:
                 found = self._rescored(found, search, self._weights)
             page = found[offset : offset + limit]
-            # A full page is final if it ends before the worst score: there may be more chunks with that score.
+            # A full page is final if its last score is above the worst one: further chunks may have the worst score.
             if is_all or (len(page) == limit and (page[-1]["score"] > worst or self._weights is not None)):
                 return page
             depth *= 4
 
     def _by_date(self, search: _Search, limit: int, offset: int) -> list[Point]:
-        """The newest first; of one day those that match best."""
+        """Returns the newest matches first, and those of one day by relevance."""
         chosen = self._exact_filter(search)
         depth = offset + limit + _EXTRA
         while True:
@@ -180,7 +180,9 @@ class QdrantLexicalIndex(Stored):
         return complete[offset : offset + limit]
 
     def _ranked(self, search: _Search, chosen: Filter, limit: int, payload: Fields) -> list[Point]:
-        """Scores are rounded: replicas differ in the last digits, and equal passages must not change places."""
+        """Returns the best points. Scores are rounded, because replicas differ in the last digits and equal passages
+        must keep their order.
+        """
         query = {"query": search.vector, "using": WORDS, "filter": chosen, "limit": limit, "with_payload": payload}
         [points] = self._chunks.query(query)
         for point in points:
@@ -188,8 +190,8 @@ class QdrantLexicalIndex(Stored):
         return points
 
     def _rescored(self, points: list[Point], search: _Search, weights: ColumnWeights) -> list[Point]:
-        """Ranks the best points again, from their texts, with the column weights of the settings. The rest keeps its
-        order, so that a list is the same on every page.
+        """Ranks the best points again, from their texts, with the column weights of the settings. The other points
+        follow in their order, so that the ranking is the same for every page of results.
         """
         average = self._state.sizes[search.corpus].current_average
         rarity = dict(zip(search.vector["indices"], search.vector["values"], strict=True))
@@ -209,12 +211,12 @@ class QdrantLexicalIndex(Stored):
         return [*best, *({**point, "score": min(point["score"], worst)} for point in points[_RESCORED:])]
 
     def _exact_filter(self, search: _Search) -> Filter:
-        """The filter for every match, where no ranking leaves out what has none of the terms."""
+        """The filter for all matches. It always demands the terms, because there may be no ranking that does."""
         demanded = [search.demanded.condition] if search.is_plain else []
         return {"must": [*search.filter["must"], one_of("corpus", [search.corpus]), *demanded]}
 
     def _passing(self, search: _Search, points: Sequence[Point]) -> list[Point]:
-        """The points whose words stand as the expression demands."""
+        """The points whose text matches the expression, the order of words included."""
         found = matching(
             search.expression.text,
             {point["id"]: self._state.columns(point["payload"], self._korean_analysis) for point in points},
@@ -223,5 +225,5 @@ class QdrantLexicalIndex(Stored):
 
 
 def _order(point: Point) -> tuple[float, str]:
-    """Best first; equal ones in the order of the ids of their chunks."""
+    """The sort key of points: the best score first, equal scores in the order of the chunk ids."""
     return -point["score"], point["id"]

@@ -1,7 +1,7 @@
-"""Libraries and their versions: reading and writing them. A new version is made beside the old one.
+"""Reads and writes libraries and their versions. While a new version is made, searches use the old one.
 
-Documents that versions have in common, the same bytes under the same path, are stored once. Each belongs to the source
-of one of its versions, and is handed on when that one goes. Its versions are listed on it and on its chunks.
+A document that several versions share (the same bytes under the same path) is stored once. It belongs to the source of
+one version; if that version is deleted, it gets the source of another. The document and its chunks list its versions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class QdrantLibraryCatalog(Stored):
 
 
 def _by_library(versions: Iterable[StoredVersion]) -> Mapping[str, list[LibraryVersion]]:
-    """A complete version and its successor in the making are shown as one."""
+    """The versions of each library. A complete version and the unfinished one that will replace it appear as one."""
     parts: defaultdict[tuple[str, str], dict[bool, StoredVersion]] = defaultdict(dict)
     for version in versions:
         parts[version.library, version.tag][version.in_making] = version
@@ -91,7 +91,7 @@ class QdrantLibraryWriter(WriterPart):
         self._catalog.upsert([{"id": point, "vector": {}, "payload": payload}])
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
-        """Continues what was begun before."""
+        """Begins a version, or continues an earlier attempt. Returns its key, its source and the files already done."""
         version = self._making(library_id, tag)
         if version is None:
             version = self._new_making(library_id, tag, commit)
@@ -105,7 +105,7 @@ class QdrantLibraryWriter(WriterPart):
         return Making(version.key, version.source, done)
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """Drops what an earlier attempt left and the version does not need; also documents that were written and not
+        """Removes these files of an earlier attempt from the version. Also deletes documents that were written but not
         linked because the run was killed.
         """
         key = str(making.key)
@@ -130,7 +130,9 @@ class QdrantLibraryWriter(WriterPart):
     share = link
 
     def finish(self, making: Making, indexed_at: str | None = None) -> int:
-        """One request makes the new version the searched one and retires the old one, which is deleted afterwards."""
+        """Replaces the old version by the new one with one request, then deletes the old one. Returns the number of
+        snippets.
+        """
         versions = {version.key: version for version in stored_versions(self._catalog)}
         version = versions[str(making.key)]
         snippets = sum(payload["chunk_count"] for payload in self._with_versions(version.key))
@@ -150,7 +152,7 @@ class QdrantLibraryWriter(WriterPart):
         return int(snippets)
 
     def fail(self, library_id: str, tag: str | None, reason: str) -> None:
-        """What was begun stays, to continue with."""
+        """Marks a version as failed. Its documents stay, so that the next attempt continues."""
         version = self._making(library_id, tag) or self._new_making(library_id, tag, None)
         self._catalog.upsert([version._replace(state="failed", error=storable(reason)).point])
 
@@ -168,7 +170,7 @@ class QdrantLibraryWriter(WriterPart):
         self._writer.remember_libraries(exist=self._chunks.has_any(where("corpus", LIBRARIES)))
 
     def _making(self, library_id: str, tag: str | None) -> StoredVersion | None:
-        """The version in the making. A retired one that an interrupted run left is dropped."""
+        """The unfinished version with this tag, or None. Deletes a retired version that an interrupted run left."""
         found = None
         for version in stored_versions(self._catalog, library_id):
             if version.tag == (tag or "") and version.in_making:
@@ -180,7 +182,7 @@ class QdrantLibraryWriter(WriterPart):
 
     def _new_making(self, library_id: str, tag: str | None, commit: str | None) -> StoredVersion:
         key = str(uuid4())
-        # The key is part of the name, because a version that is searched may still have such a source.
+        # The name contains the key, because the version that is searched now may have a source of the same name.
         source = f"{_source_name(library_id, tag)} (in the making, {key[:8]})"
         self._add_source(source)
         version = StoredVersion(key, library_id, tag or "", True, source, commit, "indexing")
@@ -188,8 +190,8 @@ class QdrantLibraryWriter(WriterPart):
         return version
 
     def _drop(self, version: StoredVersion) -> None:
-        """Drops a version and the documents that no other one has. They may be of several sources if a run was
-        interrupted while they were given another.
+        """Deletes a version and the documents that no other version has. After an interrupted change of sources, its
+        documents may be of several sources.
         """
         documents = self._with_versions(version.key)
         self._unlink([payload["doc"] for payload in documents], version.key)
@@ -200,7 +202,7 @@ class QdrantLibraryWriter(WriterPart):
         self._writer.delete_source(version.source)
 
     def _forget_unused_sources(self) -> None:
-        """Deletes the sources that interrupted runs left."""
+        """Deletes library sources that interrupted runs left without a version and documents."""
         used = {version.source for version in stored_versions(self._catalog)}
         for name in [name for name, source in self._state.sources.items() if source.kind == LIBRARY_KIND]:
             if name not in used and not self._documents.has_any(where("source", name)):
@@ -227,8 +229,8 @@ class QdrantLibraryWriter(WriterPart):
         )
 
     def _set_file_keys(self, doc_ids: Sequence[str], new_keys: Callable[[Payload], Mapping[str, str]]) -> None:
-        """Gives documents other versions, with the keys of their files in them. Chunks come first, so that what a
-        document says of itself is true of its chunks.
+        """Sets the versions of documents, with the keys of their files in them. Chunks are written first, so that a
+        document lists a new version only after its chunks do.
         """
         for some in batches(doc_ids, _BATCH):
             points = self._documents.retrieve(map(codec.document_point_id, some), payload=_DOCUMENT_FIELDS)
@@ -245,8 +247,8 @@ class QdrantLibraryWriter(WriterPart):
             self._documents.change(changes)
 
     def _sweep(self, version: str, source: str) -> None:
-        """Hands documents of the source that are not in the version to the source of another version, or removes them.
-        So a source has only documents of its version, and never two under one path.
+        """Gives documents of this source that are not in this version to the source of another version, or deletes
+        them. So a source has only documents of its version, and never two with one path.
         """
         source_of = {known.key: known.source for known in stored_versions(self._catalog)}
         unowned: list[str] = []

@@ -1,4 +1,4 @@
-"""Reading what is stored: documents and chunks by id, prefix or path; chunks for hits; everything as it was written."""
+"""Reads documents and chunks: by id, prefix or path, for hits, or whole as they were written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BATCH = 200
 
 
 class QdrantReading(Stored):
-    """One thread's view of the store. What is small is read once, at the beginning."""
+    """One thread's view of the store. Its state (settings, sizes, sources) is read once, at the beginning."""
 
     is_immutable = False
 
@@ -111,7 +111,7 @@ class QdrantCatalog(Stored):
         return self._documents.count(document_filter(self._schema, filters))
 
     def all_documents(self) -> Iterator[DocumentRecord]:
-        """Without damaged ones, which `kb verify` names."""
+        """Yields the user's own documents, without damaged ones, which `kb verify` names."""
         for some in batches(self._ordered_ids(where("corpus", OWN)), _BATCH):
             for payload in self._read(some):
                 try:
@@ -121,7 +121,7 @@ class QdrantCatalog(Stored):
                 yield record
 
     def _ordered_ids(self, chosen: Filter) -> list[str]:
-        """Only the fields that decide the order are read."""
+        """The point ids of the selected documents, ordered by source and path."""
         points = self._documents.scroll(chosen, payload=["source", "path"])
         places = [(*(str(point["payload"].get(key)) for key in ("source", "path")), point["id"]) for point in points]
         return [place[-1] for place in sorted(places)]
@@ -204,7 +204,7 @@ class QdrantCatalog(Stored):
         return self._read([codec.document_point_id(key)])
 
     def _by_path(self, key: str) -> list[Payload]:
-        """`path`, or `SOURCE:path`; both may contain colons."""
+        """The user's own documents named `path` or `SOURCE:path`; both parts may contain colons."""
         cuts = [place for place, letter in enumerate(key) if letter == ":"]
         either = [one_of("within", [key])]
         either += [{"must": [one_of("source", [key[:cut]]), one_of("within", [key[cut + 1 :]])]} for cut in cuts]
@@ -212,7 +212,7 @@ class QdrantCatalog(Stored):
         return [payload for payload in found if key in (payload["path"], f"{payload['source']}:{payload['path']}")]
 
     def _by_library_path(self, key: str) -> list[Payload]:
-        """`/owner/project:path`, or `/owner/project/version:path`."""
+        """Library documents named `/owner/project:path` or `/owner/project/version:path`."""
         place, colon, path = key.partition(":")
         parts = place.split("/", 3)
         if not colon or len(parts) < 3 or parts[0]:
@@ -229,7 +229,7 @@ class QdrantCatalog(Stored):
         return [payload for payload in found if payload["doc"].startswith(key)]
 
     def _by_link(self, key: str) -> list[Payload]:
-        """`Page` or `[[folder/Page#Heading|shown so]]`: a note by the end of its path, without its extension."""
+        """Markdown notes named `Page` or `[[folder/Page#Heading|label]]`: the end of their path without its extension."""
         link = _WIKI_LINK.fullmatch(key.strip())
         ending = folded(f"/{link[1].strip() if link else key}.md")
         found = self._select(one_of("format", ["md"]), one_of("name", [ending.rpartition("/")[2]]))
@@ -241,7 +241,7 @@ class QdrantCatalog(Stored):
     def find_chunk(self, key: str) -> ChunkRecord:
         key = storable(key)
         found = self._chunks.retrieve([codec.chunk_point_id(key)], payload=codec.HIT_FIELDS)
-        # The id of a chunk begins with the first eight letters of its document's.
+        # The id of a chunk begins with the first eight letters of its document's id.
         if not found and (documents := [payload["doc"] for payload in self._by_prefix(key[:8])]):
             names = self._chunks.payloads(where("doc", *documents), ["chunk"])
             ids = [codec.chunk_point_id(name["chunk"]) for name in names if name["chunk"].startswith(key)]
@@ -272,7 +272,7 @@ class QdrantChunkReader(Stored):
         }
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
-        """In two round trips for all of them."""
+        """Returns the chunks before and after each of these chunks, with two requests for all of them."""
         found = dict.fromkeys(chunk_ids, Neighbours())
         fields = ["chunk", "doc", "ordinal"]
         points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields)
@@ -305,7 +305,7 @@ class QdrantContentReader(Stored):
         }
 
     def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
-        """Without their sources: a document of a library may belong to several."""
+        """Returns these documents. Their source is left empty, because a library document may belong to several."""
         wanted = list(map(str, keys))
         points = self._documents.retrieve(map(codec.document_point_id, wanted))
         stored = {point["payload"]["doc"]: point["payload"] for point in points}
@@ -367,7 +367,7 @@ class QdrantLibraryReader(QdrantContentReader):
         return self.documents([key])[0]
 
     def vectors(self, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
-        """The hash of each embedded text, and its vector as float16."""
+        """Yields the hash of each embedded text, once, and its vector as float16."""
         name, given = space.fingerprint, set()
         chosen = {"must": [one_of("versions", [version.key for version in self._versions()]), {"has_vector": name}]}
         for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[name]):

@@ -1,4 +1,4 @@
-"""Giving stored chunks other terms: because a note, the analysis or an interruption demands it."""
+"""Gives stored chunks new terms, after a change of a note or of the analysis, or after an interruption."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BATCH = 100
 def analyse_again(
     writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, vocabulary: Vocabulary | None = None
 ) -> int:
-    """Gives the chunks of these documents the terms they should have; returns how many changed. With a vocabulary,
-    which gets their words, all chunks are analysed, even if they seem to have the right terms.
+    """Gives the chunks of these documents the terms they should have, and returns how many changed. `vocabulary` gets
+    the words of these chunks; with it, all are analysed, even if their terms seem right.
     """
     return sum(_analyse(writer, some, korean_analysis, vocabulary) for some in batches(doc_ids, _BATCH))
 
@@ -68,8 +68,8 @@ def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, voca
 
 
 def rebuild_fts(writer: IndexWriter) -> int:
-    """Repairs points that do not fit together, analyses every chunk again, and counts everything anew. It may be
-    interrupted, because the configuration is remembered at the end.
+    """Repairs inconsistent points, analyses every chunk again, and counts everything again. Returns the number of
+    chunks. After an interruption, `analysing` is still set, so `settle_analysis` begins again.
     """
     schema, korean_analysis = writer.schema, writer.korean_analysis
     writer.remember(analysing=True)
@@ -86,7 +86,7 @@ def rebuild_fts(writer: IndexWriter) -> int:
 
 
 def recover(writer: IndexWriter) -> None:
-    """Completes or takes back what an interrupted writer began, and counts it. Every writer does that first."""
+    """Completes or undoes what interrupted writers began, and counts the terms again. Every writer calls this first."""
     schema = writer.schema
     schema.drop_unused_chunks()
     points = sorted(
@@ -97,7 +97,7 @@ def recover(writer: IndexWriter) -> None:
     payloads = [point["payload"] for point in points]
     to_analyse: dict[str, None] = {}
     marks: dict[str, PointId] = {}
-    """Of each document, the mark of the last change."""
+    """By document id, the mark of its last change."""
     for point in points:
         doc_ids = point["payload"].get("documents") or ()
         if point["payload"].get("words_only"):
@@ -128,7 +128,7 @@ def forget_unused_words(writer: IndexWriter) -> None:
 
 
 class QdrantNoteStore(WriterPart):
-    """Writes notes on sources and folders, and their words into every passage below."""
+    """Writes notes on sources and folders, and adds their words to every chunk of the documents they cover."""
 
     def source_names(self) -> list[str]:
         return sorted(self._state.sources)
@@ -147,7 +147,9 @@ class QdrantNoteStore(WriterPart):
         return self._replace(source, note, [])
 
     def _replace(self, source: str, note: ContextNote, new: list[ContextNote]) -> int:
-        """The note is written first, so that passages that are written later get its words by themselves."""
+        """Replaces the note on a folder; returns how many chunks changed. Chunks written after the note have its words
+        anyway.
+        """
         with self._writer.pledge_words(source):
             stored = self._state.sources[source]
             others = [other for other in stored.notes if other.folder != note.folder]

@@ -29,7 +29,7 @@ OLDEST_SERVER = (1, 16)  # the first version with conditional updates, which the
 WORDS = "words"  # the sparse vector of a chunk
 SPELLING = "spelling"  # the sparse vector of a word: its pairs of letters
 META = point_id("meta")
-"""Describes the knowledge base. It is written last and deleted first, so that nothing incomplete is taken for one."""
+"""The point that describes the knowledge base, written last and deleted first: without it the rest is incomplete."""
 LEASE = point_id("lease")
 _MAKER = point_id("maker")  # marks the catalog as Kebab's, from its creation to its deletion
 RESTORE = (
@@ -57,8 +57,8 @@ _QUANTIZATION: dict[str, Any] = {
     "binary": {"binary": {"always_ram": True}},
 }
 _SEGMENTS = 8
-"""Of the chunks, in all shards together. Inserting a sparse vector moves the rest of lists that are as long as their
-segment: with two segments 28,000 chunks cost a server 26 s, with eight 11 s.
+"""The segments of the chunks, over all shards. Inserting a sparse vector is slower in large segments: 28,000 chunks
+take a server 26 s with two segments, and 11 s with eight.
 """
 _THREADS = 8
 
@@ -74,9 +74,9 @@ class Schema:
         by_majority: bool = True,
         check_lease: Callable[[], None] = lambda: None,
     ) -> None:
-        """The settings say how new collections are spread over the servers. `by_majority`: reads of the catalog ask
-        most replicas. A search does not, because it must get a quick answer while one replica is alive. `check_lease`
-        is called before every change.
+        """`settings`: how new collections are spread over the servers. `by_majority`: reads the catalog from most
+        replicas; a search does not, to get a quick answer while only one replica is alive. `check_lease` is called
+        before every change.
         """
         self._client = client
         self._settings = settings
@@ -91,7 +91,7 @@ class Schema:
         self.catalog = self._collection(f"{self._name}.catalog", by_majority=by_majority, by_leader=True)
 
     def collection_names(self) -> list[str]:
-        """The names that servers know, not aliases."""
+        """The names of the collections; for the chunks, the one behind the alias."""
         return [self.current_chunks() or self.chunks.name, self.documents.name, self.terms.name, self.catalog.name]
 
     def version(self) -> int | None:
@@ -105,7 +105,7 @@ class Schema:
         return self.version() is not None
 
     def missing(self) -> list[str]:
-        """Collections that the knowledge base should have."""
+        """The names of the collections that the knowledge base lacks."""
         names, documents, terms = self._names(), self.documents.name, self.terms.name
         stored_as = {self.chunks.name: self.current_chunks(), documents: documents, terms: terms}
         return [name for name, collection in stored_as.items() if collection not in names]
@@ -144,8 +144,8 @@ class Schema:
             raise TooOld(message, hint="Update the servers, one minor version after the other.", path=self.address)
 
     def create_catalog(self) -> None:
-        """Creates the collection that holds the lease. The rest is created by the holder of the lease, so that no
-        process creates what another one deletes: the catalog comes first and goes last.
+        """Creates the catalog, which holds the lease. The holder of the lease creates the other collections, and
+        deletes the catalog last, so that no process creates what another one deletes.
         """
         self.check_version(self.server_version())
         self._refuse_foreign()
@@ -154,20 +154,20 @@ class Schema:
             self.mark_as_ours()
 
     def has_catalog(self) -> bool:
-        """Whether there is a knowledge base, or the rest of one that was being created or deleted."""
+        """Whether there is a catalog: of a knowledge base, or of one whose creation or deletion was interrupted."""
         self._refuse_foreign()
         return self.catalog.exists()
 
     def open_for_writing(self, *, mending: bool = False) -> None:
-        """Called by the holder of the lease. Creates a knowledge base if there is none, without what an interrupted
-        reset left. `mending`: creates missing collections, empty; the caller then counts everything anew.
+        """Creates a knowledge base if there is none, and deletes what an interrupted reset left. Only for the holder of
+        the lease. `mending`: creates missing collections, empty; the caller then counts everything again.
         """
         if self.exists():
             if error := self.missing_error():
                 if not mending:
                     raise error
                 self._create_parts()
-            if self._is_given_up():  # by a reset that did not come to delete anything
+            if self._is_given_up():  # by a reset that was interrupted before it deleted anything
                 self.mark_as_ours()
             return
         self._refuse_undescribed()
@@ -181,7 +181,7 @@ class Schema:
 
     def _create_parts(self) -> None:
         used = self.current_chunks()
-        # Without the alias, the largest collection is the one that was used.
+        # If the alias is lost, the largest collection is taken for the one in use.
         by_size = [] if used else sorted((self._collection(name).count(), name) for name in self.chunks_collections())
         chunks = used or (by_size[-1][1] if by_size else f"{self.chunks.name}.1")
         meta = self.catalog.retrieve([META], payload=["spaces"])
@@ -198,14 +198,14 @@ class Schema:
             self._change("DELETE", f"/collections/{name}")
 
     def mark_as_ours(self, *, given_up: bool = False) -> None:
-        """`given_up`: a reset has begun, so everything in it may be deleted."""
+        """Marks the catalog as Kebab's. `given_up`: a reset has begun, so the whole knowledge base may be deleted."""
         self.catalog.upsert([{"id": _MAKER, "vector": {}, "payload": {"what": "maker", "given_up": given_up}}])
 
     def _is_given_up(self) -> bool:
         return any(point["payload"].get("given_up") for point in self.catalog.retrieve([_MAKER]))
 
     def _refuse_undescribed(self) -> None:
-        """Documents without their description are not the rest of a reset, and must not be deleted as that."""
+        """Raises if there are documents but nothing that describes them, unless a reset has begun."""
         info = self._info(self.documents.name)
         if info is None or not set(_INDEXES["documents"]) <= set(info["payload_schema"]) or not self.documents.count():
             return
@@ -220,8 +220,8 @@ class Schema:
         raise Corrupt(message, hint=hint, path=self.address)
 
     def _refuse_foreign(self) -> None:
-        """Raises if collections that are not Kebab's have the names of ours."""
-        foreign = self._foreign() and self._foreign()  # at first, another process may have been creating or deleting
+        """Raises if collections that are not Kebab's have the names that this knowledge base needs."""
+        foreign = self._foreign() and self._foreign()  # twice, because another process may be creating or deleting
         if foreign:
             self._refuse_undescribed()
             message = "There are collections on the server that are not those of a knowledge base"
@@ -229,7 +229,9 @@ class Schema:
             raise NotEmpty(f"{message}: {', '.join(foreign)}.", hint=hint, path=self.address)
 
     def _foreign(self) -> list[str]:
-        """Collections are listed before the mark is looked for, because ours are created after it."""
+        """The collections that have Kebab's names and are not Kebab's. Lists the collections before it looks for the
+        catalog's mark, because Kebab creates its collections after the mark.
+        """
         aliases, names = set(self._aliases()), self._names()
         fixed = {self.documents.name, self.terms.name}
         there = sorted(name for name in names | aliases if name in fixed or self._is_chunks_name(name))
@@ -242,22 +244,22 @@ class Schema:
         return [name for name in (self.catalog.name, *there) if self._collection(name).count()]
 
     def current_chunks(self) -> str | None:
-        """The collection that the alias points to."""
+        """The name of the collection behind the alias of the chunks, or None."""
         aliases = self._aliases()
         return aliases.get(self.chunks.name)
 
     def chunks_collections(self) -> list[str]:
-        """All of ours; several while chunks are moved, or after that was interrupted."""
+        """The names of all collections of chunks: several while chunks are moved, or after that was interrupted."""
         named = (name for name in self._names() if name != self.chunks.name and self._is_chunks_name(name))
         infos = {name: self._info(name) for name in named}
         return sorted(name for name, info in infos.items() if info and WORDS in _params(info, "sparse_vectors"))
 
     def spaces(self) -> list[str]:
-        """The fingerprints of the models whose vectors fit into the collection of chunks."""
+        """The names of the vectors that the collection of chunks can hold."""
         return sorted(_params(self.chunks.info(), "vectors"))
 
     def create_next_chunks(self, spaces: Iterable[VectorSpace]) -> Collection:
-        """An empty collection for the same chunks with vectors of other models; not in use yet."""
+        """Creates and returns an empty collection of chunks with these vector spaces. It is not in use yet."""
         self.drop_unused_chunks()
         taken = self._names()
         number = int((self.current_chunks() or ".0").rpartition(".")[2]) + 1
@@ -266,21 +268,21 @@ class Schema:
         return self._collection(name)
 
     def drop_unused_chunks(self) -> None:
-        """Deletes what an interrupted move left."""
+        """Deletes collections of chunks that are not in use, which an interrupted move left."""
         used = self.current_chunks()
         for name in self.chunks_collections():
             if name != used:
                 self._change("DELETE", f"/collections/{name}")
 
     def use_chunks(self, name: str) -> None:
-        """In one step, so that a search sees the old collection or the new one."""
+        """Points the alias to this collection. One request does it, so a search sees the old collection or the new one."""
         actions: list[Any] = [{"create_alias": {"collection_name": name, "alias_name": self.chunks.name}}]
         if self.current_chunks() is not None:
             actions.insert(0, {"delete_alias": {"alias_name": self.chunks.name}})
         self._change("POST", "/collections/aliases", {"actions": actions})
 
     def _info(self, name: str) -> dict[str, Any] | None:
-        """None if there is no such collection."""
+        """The server's description of a collection, or None if it does not exist."""
         with suppress(Missing):
             return self._collection(name).info()
         return None
@@ -296,7 +298,7 @@ class Schema:
         return {str(alias["alias_name"]): str(alias["collection_name"]) for alias in aliases}
 
     def _create(self, kinds: Mapping[str, str], spaces: Iterable[VectorSpace]) -> None:
-        """Creates collections (name → kind) with their indexes, several at a time: a cluster needs as long for one."""
+        """Creates collections (name → kind) with their indexes, several at a time: that takes no longer than one."""
         spaces = list(spaces)
         servers = len(self._client.ask("GET", "/cluster").get("peers") or {}) or 1
         bodies = {name: self._collection_body(kind, spaces, servers) for name, kind in kinds.items()}
@@ -329,7 +331,7 @@ class Schema:
                 body["quantization_config"] = _QUANTIZATION[self._settings.quantization]
         if kind == "catalog":
             body |= {"optimizers_config": {"default_segment_number": 1}, "wal_config": {"wal_capacity_mb": 4}}
-            if replicas > 1:  # so many that a majority survives when as many servers are lost as the others can bear
+            if replicas > 1:  # a majority is left after the loss of as many servers as other collections bear
                 body["replication_factor"] = min(2 * replicas - 1, max(replicas, servers))
         return body
 

@@ -1,5 +1,5 @@
-"""What every reader and writer needs, read in one round trip: the index configuration, sizes, sources and notes; and
-the versions of libraries.
+"""Reads the small data that every reader and writer needs at once: index configuration, sizes, sources and notes. Also
+reads library versions.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ class StoredSource(NamedTuple):
 
     @property
     def ordered_notes(self) -> list[ContextNote]:
-        """The outermost first. The terms of a passage must not depend on when its notes were written."""
+        """The notes, outermost folder first: a chunk's terms must not depend on when its notes were written."""
         return sorted(self.notes, key=lambda note: (len(note.folder), note.folder))
 
 
 class StoredVersion(NamedTuple):
-    """A version of a library. Its key is on every document and chunk it has. The catalog alone decides which keys are
-    searched, so that a new version replaces the old one at once, however many chunks it has.
+    """A version of a library. All its documents and chunks list its key. The catalog alone decides which keys are
+    searched, so one write replaces the old version, however many chunks it has.
     """
 
     key: str
     library: str
     tag: str  # empty for the default branch
     in_making: bool
-    source: str  # the source of its documents, unless another version has them too
+    source: str  # the source of its documents; a shared document may be of another version's source
     commit: str | None
     state: str
     snippets: int = 0
@@ -87,7 +87,7 @@ class StoredVersion(NamedTuple):
 
 
 class State(NamedTuple):
-    """As it was when it was read. A writer keeps it up to date."""
+    """The state when it was read. A writer keeps it up to date."""
 
     meta: dict[str, Any]
     sizes: dict[str, CorpusSize]
@@ -118,8 +118,8 @@ class State(NamedTuple):
         return ColumnWeights(**self.meta.get("weights") or {})
 
     def is_too_new(self, payload: Payload) -> bool:
-        """Whether the chunk is of a library that was added after this state was read, when there was none: searches did
-        not leave it out.
+        """Whether the chunk is of a library that was added after this state was read. There was no library then, so
+        searches do not leave out its chunks.
         """
         return payload["corpus"] == LIBRARIES and not self.has_libraries
 
@@ -138,7 +138,7 @@ class State(NamedTuple):
 
 
 class Stored:
-    """The collections of a knowledge base, and its state: what every part of the store works with."""
+    """Base class of the store's parts: the collections of a knowledge base, and its state."""
 
     def __init__(self, schema: Schema, state: State) -> None:
         self._schema = schema
@@ -150,7 +150,7 @@ class Stored:
 
 
 def read_state(catalog: Collection) -> State:
-    """Damaged parts are left out: `kb verify` notices what that leads to."""
+    """Reads the state. Damaged parts are left out: `kb verify` reports the consequences."""
     points = {point["id"]: point["payload"] for point in catalog.scroll(where("what", "meta", "sizes", "source"))}
     meta, sizes = dict(points.get(META, {})), points.get(SIZES, {})
     if not all(_is_row(space, VectorSpace) for space in meta.get("spaces") or ()):
@@ -180,8 +180,8 @@ def stored_versions(catalog: Collection, library_id: str | None = None) -> list[
 
 
 def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> list[str]:
-    """The keys of the complete versions. An empty id means all libraries; no tag means all versions, an empty one the
-    default branch.
+    """The keys of the complete versions. `library_id`: empty for all libraries. `tag`: None for all versions, empty for
+    the default branch.
     """
     return [
         version.key

@@ -1,6 +1,6 @@
-"""The store in a Qdrant cluster: who may read, who may write, and the parts that do the work.
+"""The store in a Qdrant cluster: opens it for reading and, with the lease, for writing.
 
-Nothing above this module sees a request or the answer of a server.
+Code that uses this module never sees a request to a server, or its answer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class QdrantWriting(WriterPart):
-    """What the writer may do while it holds the lease."""
+    """The changes that a writer can make while it holds the lease."""
 
     def __init__(self, writer: IndexWriter) -> None:
         super().__init__(writer)
@@ -61,7 +61,7 @@ class QdrantWriting(WriterPart):
         return self.rebuild_fts() if was_interrupted or stored not in (None, wanted) else 0
 
     def optimize(self) -> None:
-        """The servers optimize by themselves; only what is not used any more is deleted."""
+        """Deletes unused vectors and words. The servers optimize their storage themselves."""
         UnusedVectors(self._catalog).clear()
         forget_unused_words(self._writer)
 
@@ -80,7 +80,7 @@ class QdrantStore:
         korean_analysis: str = "bigrams",
         paths_on_disk: bool = True,
     ) -> None:
-        """Sends no request."""
+        """Prepares the client; sends no request."""
         self.address = str(address)
         self._client = Client(address, api_key=settings.api_key, timeout_s=settings.timeout_s)
         self._settings = settings
@@ -96,7 +96,7 @@ class QdrantStore:
         try:
             with self._our_errors():
                 return f"Qdrant {self._schema.server_version()}"
-        except StoreError:  # other commands say what is wrong
+        except StoreError:  # other commands report the error
             return "Qdrant"
 
     def index_version(self) -> str:
@@ -115,12 +115,12 @@ class QdrantStore:
             yield QdrantReading(self._searched, self._state(), korean_analysis=analysis, paths_on_disk=on_disk)
 
     def _state(self) -> State:
-        """In one round trip if the knowledge base exists."""
+        """Reads the state, in one request if the knowledge base exists. Raises if it does not, or has another schema."""
         with suppress(Missing):
             state = read_state(self._searched.catalog)
             if state.meta.get("schema") == SCHEMA:
                 return state
-        self._searched.require()  # raises what is wrong
+        self._searched.require()  # raises the error
         return read_state(self._searched.catalog)
 
     @contextmanager
@@ -140,7 +140,7 @@ class QdrantStore:
             writer.finish()
 
     def _take_lease(self, entered: ExitStack, purpose: str, *, existing: bool) -> WriterLease:
-        """Creates the catalog for the lease if there is none, once more if another process deletes it just then."""
+        """Takes the lease. Creates the catalog for it if needed, and again if another process deletes it just then."""
         for is_last in (False, False, True):
             try:
                 if existing or self._schema.exists():

@@ -1,10 +1,11 @@
-"""The words of a chunk as a sparse vector whose product with a query's is BM25, as FTS5 computes it.
+"""Turns the words of a chunk into a sparse vector. Its dot product with a query's vector is BM25, as FTS5 computes it.
 
 Every term is a dimension: the hash of its text. Its value in a chunk is the part of BM25 that depends on the chunk; its
-value in a query is how rare the term is in the whole corpus. Servers see only their own shard, so the store counts.
+value in a query is the rarity of the term in the whole corpus. The store counts terms itself, because a server knows
+only its own shards.
 
-One's own documents and those of libraries are two corpora with dimensions of their own, so that the words of other
-people's pages do not change the ranking of one's own notes.
+The user's own documents and those of libraries are two corpora with separate dimensions, so that libraries do not
+change the ranking of the user's own documents.
 """
 
 from __future__ import annotations
@@ -27,44 +28,46 @@ CORPORA = (OWN, LIBRARIES)
 _K1 = 1.2
 _B = 0.75
 _LEAST_IDF = 1e-6
-_TOLERANCE = 1.05  # how far the average length that new weights are computed for may be from the current one
+_TOLERANCE = 1.05  # the most by which the average for new weights may differ from the current one
 _TOO_FAR = 1.1
 _IN_CJK = "c:"
 _BEGINNING = "^:"
 
 
 def term_id(corpus: str, term: str) -> int:
-    """The dimension of a term. It has 32 bits: of a million words about a hundred share theirs with another one."""
+    """The dimension of a term, a hash of 32 bits: of a million words about a hundred share theirs with another one."""
     return crc32(f"{corpus} {term}".encode())
 
 
 @lru_cache(500_000)
 def _plain_id(corpus: str, stem: str) -> int | None:
-    """The dimension of a plain word. CJK text has none: `analysis` makes its terms."""
+    """The dimension of a word, or None for CJK text, whose terms are made by `analysis`."""
     return None if has_cjk(stem) else term_id(corpus, stem)
 
 
 def id_of(corpus: str, term: IndexTerm) -> int:
-    """The dimension that a query asks for."""
+    """The dimension of a term of a query."""
     kind = _BEGINNING if term.is_beginning else _IN_CJK if term.in_cjk else ""
     return term_id(corpus, f"{kind}{term.text}")
 
 
 class Counted(NamedTuple):
-    """What BM25 needs to know of a chunk."""
+    """The term frequencies and the length of a chunk, which BM25 needs."""
 
     frequencies: dict[int, float]  # by dimension, weighted by column
     length: int  # tokens in all columns
 
     def vector(self, average: float) -> dict[str, Any]:
-        """`average`: the average length of a chunk in the corpus."""
+        """The sparse vector of the chunk. `average`: the average length of a chunk in the corpus."""
         frequencies = self.frequencies.values()
         weights = {frequency: round(weight_of(frequency, self.length, average), 5) for frequency in set(frequencies)}
         return {"indices": list(self.frequencies), "values": [weights[frequency] for frequency in frequencies]}
 
 
 def counted(columns: ChunkColumns, corpus: str, tokenizer: Tokenizer, weights: ColumnWeights) -> Counted:
-    """Plain words count in every column. CJK terms stand in the `cjk` column: the tokenizer does not cut such text."""
+    """Counts the terms of a chunk: plain words in every column, CJK terms in the column `cjk` only, because the
+    tokenizer does not cut CJK text.
+    """
     frequencies: defaultdict[int, float] = defaultdict(float)
     length = 0
     for text, weight, is_cjk in (
@@ -85,7 +88,7 @@ def counted(columns: ChunkColumns, corpus: str, tokenizer: Tokenizer, weights: C
 
 
 def reweighed(vector: dict[str, Any], length: int, before: float, after: float) -> dict[str, Any]:
-    """The vector of the same chunk for another average length."""
+    """Converts the vector of a chunk, whose weights are for one average length, to another average length."""
     old = _norm(length, before)
     # weight = f (k1 + 1) / (f + norm), so f = weight norm / (k1 + 1 - weight)
     frequencies = [weight * old / max(_K1 + 1 - weight, 1e-6) for weight in vector["values"]]
@@ -100,8 +103,8 @@ def idf(chunks: int, with_term: int) -> float:
 
 
 def settled_average(average: float, before: float | None) -> float:
-    """The average length to compute weights for. It stays while documents come and go, and moves no further than it
-    must, so that few chunks have to be weighed again.
+    """The average length for new weights: the previous one, moved only as far as _TOLERANCE demands, so that few chunks
+    need new weights.
     """
     if average <= 0:
         return before or 1.0
@@ -109,7 +112,7 @@ def settled_average(average: float, before: float | None) -> float:
 
 
 def is_far_from(average: float, current: float | None) -> bool:
-    """Whether weights for one average are wrong for the other: a tenth changes a score by about three percent."""
+    """Whether weights for this average are wrong for the current one: a tenth changes a score by about three percent."""
     return current is not None and not 1 / _TOO_FAR <= average / current <= _TOO_FAR
 
 

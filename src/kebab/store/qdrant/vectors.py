@@ -1,7 +1,7 @@
-"""Vectors: searching them, how many chunks have them, which chunks still need one, and giving it to them.
+"""Searches vectors, counts the chunks that have them, lists the chunks that need one, and stores new vectors.
 
-A vector space is a named vector of the collection of chunks. A collection cannot be given another one, so a new model
-means a new collection: the chunks are copied into it, and searches use the old one until all are there.
+A vector space is a named vector of the collection of chunks. An existing collection cannot get another one, so a new
+model needs a new collection: the chunks are copied into it, and searches use the old one until all are there.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import State, Stored
 from kebab.store.vector_spaces import is_complete, models_key, refuse_other_dimension
 
-_QUERY_DIGITS = 7  # of a number in the vector of a question: those that a float32 has
+_QUERY_DIGITS = 7  # digits of a number in a query vector: as many as a float32 has
 _OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
-"""How many times as many candidates of a quantized search are compared again by their stored vectors."""
-_LEAST_EF = 128  # candidates in the graph of vectors; more if more are asked for
+"""By quantization: a quantized search takes this many times the wanted candidates, and compares them by their full
+vectors.
+"""
+_LEAST_EF = 128  # least number of candidates (hnsw_ef) in the graph of vectors
 _BATCH = 250
 _LENGTH_OFF = 0.02  # how far the length of a float16 vector may be from 1
-_DIGITS = 5  # that identify a float16
-_MOST_UNUSED = 20_000  # more unused vectors than these are deleted
+_DIGITS = 5  # significant digits that identify a float16
+_MOST_UNUSED = 20_000  # if there are more unused vectors, all of them are deleted
 _PENDING_FIELDS = ["path", "title", "headings", "text", "chunk"]
 
 
@@ -68,7 +70,7 @@ class QdrantVectorStore(Stored):
         if space not in {known.fingerprint for known in self._state.spaces}:
             refuse_other_dimension(space, self._state.spaces)
             return []
-        # A condition that all chunks meet costs the servers a third of their time.
+        # Without libraries every chunk passes the corpus filter, which would take servers a third of their time.
         chosen = chunk_filter(self._schema, filters, has_libraries=self._state.has_libraries)
         as_primary = [space, codec.EVERYWHERE]
         chosen["must"] += [one_of("homes", as_primary)] if primary_only else []
@@ -91,7 +93,7 @@ class QdrantVectorStore(Stored):
                 if not self._state.is_too_new(payload := point["payload"])
             ]
             matches.sort(key=lambda match: (-match.similarity, match.chunk_id))
-            # Equal ones at the end are ordered by their ids, so all of them must be known.
+            # Matches as similar as the last one are ordered by their ids, so all of them must be fetched.
             is_full = len(matches) > limit and matches[limit - 1].similarity > matches[-1].similarity
             if len(points) < depth or is_full:
                 return matches[:limit]
@@ -121,7 +123,7 @@ class QdrantVectorStore(Stored):
 
 def coverage(schema: Schema, state: State, models: EmbeddingModels) -> VectorCoverage:
     ours = {(embedder.name, embedder.version) for embedder in models.embedders}
-    # The latest space of each model: an endpoint may give vectors of another dimension from one day to the next.
+    # The latest space of each model, because an endpoint may change the dimension of its vectors.
     latest = {(space.model, space.version): space for space in state.spaces}
     current = [space.fingerprint for model, space in latest.items() if model in ours]
     others = tuple(space.fingerprint for space in state.spaces if space.fingerprint not in current)
@@ -136,21 +138,21 @@ def coverage(schema: Schema, state: State, models: EmbeddingModels) -> VectorCov
 def _is_held(schema: Schema, state: State, space: str) -> bool:
     """Whether any chunk has a vector of this space."""
     held = state.meta.get("held_spaces")
-    if held is not None and state.meta.get("complete_vectors"):  # nothing has been written since that was remembered
+    if held is not None and state.meta.get("complete_vectors"):  # nothing was written since `held_spaces` was stored
         return space in held
     return schema.chunks.has_any(_with(space))
 
 
 class UnusedVectors:
-    """Vectors of texts that no chunk has (any more), by the hash of the text. What is moved away and back is not
-    embedded twice.
+    """Stores the vectors of texts that no chunk has now, by the hash of the text, so that a text that was moved is not
+    embedded again.
     """
 
     def __init__(self, catalog: PointCollection) -> None:
         self._catalog = catalog
 
     def keep(self, space: str, vectors: Mapping[str, bytes]) -> int:
-        """How many of these float16 vectors were not there yet."""
+        """Stores float16 vectors by the hash of their text, and returns how many of them were new."""
         points = {point_id("kept vector", space, text_hash): data for text_hash, data in vectors.items()}
         known = {point["id"] for point in self._catalog.retrieve(points, payload=False)}
         new = {identifier: data for identifier, data in points.items() if identifier not in known}
@@ -232,7 +234,7 @@ class QdrantVectorWriter(WriterPart):
         return UnusedVectors(self._catalog).keep(space, right)
 
     def _known_vectors(self, space: str, hashes: set[str]) -> dict[str, list[float]]:
-        """By the hash of their texts."""
+        """The stored vectors of these texts, by the hash of the text."""
         found: dict[str, list[float]] = {}
         for some in batches(sorted(hashes), _BATCH):
             chosen = {"must": [one_of("text_hash", some), {"has_vector": space}]}
@@ -241,13 +243,13 @@ class QdrantVectorWriter(WriterPart):
         return found | UnusedVectors(self._catalog).find(space, hashes - found.keys())
 
     def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, primary: bool) -> None:
-        """The vector comes before the payload that names it."""
+        """Stores a vector for each chunk. The vector is written before the payload that lists it."""
         space = self._space(embedder)
         for some in batches(vectors.items(), _BATCH):
             self._chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
             points = self._chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])
             for primaries, spaces, ids in _grouped(points, space, primary=primary, is_held=True):
-                # A hit names the model of its first primary space; if there is none, any model.
+                # Hits name the model of a primary space or, if the chunk has none, of any space.
                 named = {"model": embedder.name} if primary or primaries.isdisjoint(spaces) else {}
                 self._chunks.set_payload({"homes": sorted(primaries), "spaces": sorted(spaces), **named}, ids)
 
@@ -259,7 +261,7 @@ class QdrantVectorWriter(WriterPart):
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
         ours = set(map(self._space, embedders))
         self._keep_spaces(lambda space: space.fingerprint in ours)
-        if second is None:  # vectors for questions in other scripts are not kept up any more
+        if second is None:  # vectors for questions in other scripts are not updated any more
             for space in ours - {self._space(embedders[0])}:
                 self._forget(space, {"must": [{"has_vector": space}], "must_not": [one_of("homes", [space])]})
         if self.count_pending(embedders) <= refused:
@@ -273,9 +275,9 @@ class QdrantVectorWriter(WriterPart):
         self._writer.remember(complete_vectors=models, held_spaces=held)
 
     def _keep_spaces(self, is_kept: Callable[[VectorSpace], bool]) -> None:
-        """Deletes the vectors of the other spaces. Their room in the collection stays until the chunks are moved."""
+        """Deletes the vectors of all other spaces. The collection has those named vectors until chunks are moved."""
         for name in [space.fingerprint for space in self._state.spaces if not is_kept(space)]:
-            # Chunks that only claim to have a vector are included: otherwise they would never be embedded again.
+            # Chunks that list a vector but lack it are included: otherwise they would never be embedded again.
             claims = [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]
             self._forget(name, {"should": claims})
         self._remember_spaces(filter(is_kept, self._state.spaces))
@@ -287,7 +289,7 @@ class QdrantVectorWriter(WriterPart):
                 self._chunks.delete_vectors([space], ids)
 
     def _space(self, embedder: Embedder) -> str:
-        """The name of its vectors. A new space is created."""
+        """The name of the embedder's vector space, which is created if it is new."""
         self.prepare([VectorSpace(embedder.name, embedder.version, embedder.dimension)])
         return embedder.fingerprint
 
@@ -318,7 +320,9 @@ class QdrantVectorWriter(WriterPart):
 def _grouped(
     points: Sequence[Point], space: str, *, primary: bool, is_held: bool
 ) -> list[tuple[frozenset[str], frozenset[str], list[Key]]]:
-    """The new primary spaces and spaces of the points, and the ids that get them: with this space, or without it."""
+    """Groups the points by their new primary spaces and spaces. `primary` and `is_held`: whether this space is among
+    the primary spaces, and among the spaces.
+    """
     groups: defaultdict[tuple[frozenset[str], frozenset[str]], list[Key]] = defaultdict(list)
     for point in points:
         primaries, spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
@@ -334,5 +338,5 @@ def _pending_chunk(point: Point) -> PendingChunk:
 
 
 def _rounded(vector: Any) -> list[float]:
-    """The numbers of a vector as a file stores them."""
+    """The numbers of a vector, rounded to float16 and to the digits that identify it."""
     return [float(f"{value:.{_DIGITS}g}") for value in vector.astype("float16").tolist()]

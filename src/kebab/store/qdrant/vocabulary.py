@@ -1,4 +1,4 @@
-"""The words that occur, unstemmed, for half-typed and misspelt words; and what a search looks up about its words."""
+"""Stores the unstemmed words of all texts, for half-typed and misspelt words; looks up the words of a search."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import Collection, Point, PointId, point_id, where
 from kebab.store.qdrant.schema import SPELLING
 
-_LONGEST_BEGINNING = 8  # letters by which words are looked up; further ones are compared here
+_LONGEST_BEGINNING = 8  # letters of a prefix that servers look up; further letters are compared here
 _MOST_READ = 400  # words with the same beginning, the shortest first; several may have one stem
 word_id = partial(point_id, "word")
 _CANDIDATES = 1000  # words with the most pairs of letters in common, which are then compared letter by letter
 
 
 class Vocabulary:
-    """Words are only ever added; `kb index --rebuild-fts` forgets those that no text has any more."""
+    """The stored words. Writing a document only adds words; `forget_unseen` deletes those that no text has any more."""
 
     def __init__(self, terms: Collection) -> None:
         self._terms = terms
@@ -34,32 +34,32 @@ class Vocabulary:
         self._terms.upsert(_point(word, stem) for word, stem in self.unseen(texts).items())
 
     def unseen(self, texts: Iterable[str]) -> dict[str, str]:
-        """The words of these texts that no call has given before, with their stems."""
+        """Returns the words of these texts, with their stems, that no earlier call was given."""
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
         kept = sorted(word for word in words if worth_keeping(word))
         self._seen |= words
         return dict(zip(kept, self._tokenizer.stems("\n".join(kept)), strict=True))
 
     def missing(self, texts: Iterable[str]) -> set[str]:
-        """Words of these texts that are not stored, or not correctly; each is looked up once."""
+        """Returns words of these texts that are not stored, or stored wrongly. Each word is looked up once."""
         words = self.unseen(texts)
         stored = {point["id"]: point for point in self._terms.retrieve(map(word_id, words), vectors=[SPELLING])}
         return {word for word, stem in words.items() if not _is_equal(_point(word, stem), stored.get(word_id(word)))}
 
     def forget_unseen(self) -> None:
-        """Deletes the words that no call has given. They are deleted last, so that no word is missing meanwhile."""
+        """Deletes the stored words that no earlier call was given. The caller first gives it all texts."""
         seen = set(map(word_id, self._seen))
         points = self._terms.scroll({"must_not": [{"is_empty": {"key": "word"}}]}, payload=False)
         self._terms.delete([point["id"] for point in points if point["id"] not in seen])
 
 
 class TermLookup:
-    """What one search asks about its words. Nothing is asked for twice."""
+    """Looks up the words and terms of one search, each of them once."""
 
     def __init__(self, terms: Collection) -> None:
         self._terms = terms
         self._chunks: dict[PointId, int | None] = {}
-        """By the id of a word or term: how many chunks a term is in (0 for a word); None if it is not there."""
+        """By the id of a word or term: how many chunks have the term (0 for a word); None if it is not stored."""
         self._expanded: dict[str, list[str]] = {}
 
     def fetch(self, ids: Iterable[PointId]) -> None:
@@ -92,7 +92,7 @@ class TermLookup:
         return self._expanded[prefix]
 
     def near(self, word: str, edits: int) -> list[NearWord]:
-        """Known words within so many edits, one for each stem, the nearest first."""
+        """Known words within this many edits, one for each stem, the nearest first."""
         lengths = {"key": "length", "range": {"gte": len(word) - edits, "lte": len(word) + edits}}
         search = {
             "query": _letter_pairs(word),
@@ -119,6 +119,6 @@ def _is_equal(wanted: Point, stored: Point | None) -> bool:
 
 
 def _letter_pairs(word: str) -> dict[str, Any]:
-    """The sparse vector of a word: its pairs of letters, with those at its beginning and its end."""
+    """The sparse vector of a word: its pairs of letters, with ^ for the beginning and $ for the end of the word."""
     indices = sorted({crc32((first + second).encode()) for first, second in pairwise(f"^{word}$")})
     return {"indices": indices, "values": [1.0] * len(indices)}

@@ -1,8 +1,8 @@
-"""One writer at a time, on whatever machine, and its name.
+"""Lets one process write at a time, on any machine, and names that process to the others.
 
-A lease is a point that is replaced only if it has run out. Its holder renews it, so that a killed process keeps others
-out for some seconds only, and on its own machine not at all. Renewing never creates a lease: if another process had it
-meanwhile, what the first one knows is out of date.
+The lease is a point that is replaced only after it has expired. Its holder renews it, so a killed process keeps others
+out for less than a minute, and on its own machine not at all. Renewing never creates a lease: if another process held
+it meanwhile, the state that the first one has read is outdated.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kebab.store.qdrant.collection import Collection, Filter, one_of
 from kebab.store.qdrant.schema import LEASE
 
 LASTS_S = 45.0
-"""Longer than a cluster takes, twice, to notice that a server hangs: until then every request waits ten seconds for it,
-and renewing takes two.
+"""Longer than two renewals take while a server hangs: each has two requests, and each request waits ten seconds for
+that server.
 """
 _RENEWED_S = 2.0
 _POLL_S = 0.1
@@ -40,7 +40,7 @@ class WriterLease:
         self._valid_until = 0.0
 
     def take(self, wait_s: float) -> None:
-        """Waits until no other process has it; Locked if that takes too long."""
+        """Takes the lease as soon as no other process holds it. Raises Locked if that takes longer than `wait_s`."""
         deadline = time.monotonic() + wait_s
         while not self._try_to_take():
             if time.monotonic() >= deadline:
@@ -50,7 +50,9 @@ class WriterLease:
             time.sleep(_POLL_S)
 
     def _try_to_take(self) -> bool:
-        """If it has run out, or its holder is dead. The clocks of two machines should agree within some seconds."""
+        """Takes the lease if it has expired or its holder is dead, and returns whether this writer holds it now. The
+        clocks of two machines should agree within some seconds.
+        """
         lease = _stored(self._catalog)
         asked, wall = _clock(), time.time()
         free: list[Filter] = [{"key": "until", "range": {"lt": wall}}]
@@ -64,7 +66,7 @@ class WriterLease:
         return self._is_ours(asked)
 
     def renew(self) -> bool:
-        """Whether it is still ours."""
+        """Extends the lease, and returns whether this writer still holds it."""
         asked = _clock()
         self._catalog.set_payload({"until": time.time() + LASTS_S}, self._own)
         return self._is_ours(asked)
@@ -75,7 +77,7 @@ class WriterLease:
         return is_ours
 
     def check(self) -> None:
-        """Called before every change: raises if another process may have written meanwhile."""
+        """Raises if another process may have written meanwhile. Called before every change."""
         if _clock() > self._valid_until:
             message = "The right to write was lost: the server was out of reach for too long."
             raise Locked(message, hint="Run the command again: it continues.")
@@ -87,7 +89,7 @@ class WriterLease:
 
 @contextmanager
 def writer_lease(catalog: Collection, client: Client, wait_s: float, purpose: str) -> Iterator[WriterLease]:
-    """Holds the lease, and renews it in a thread."""
+    """Holds the lease during the block. A thread renews it."""
     lease = WriterLease(catalog, purpose)
     done = threading.Event()
 
@@ -110,7 +112,7 @@ def writer_lease(catalog: Collection, client: Client, wait_s: float, purpose: st
 
 
 def live_writer(catalog: Collection) -> str | None:
-    """The process that is writing now. A killed one leaves a lease behind, until it runs out or is taken over."""
+    """The name of the process that is writing now, or None. Ignores the lease of a dead process on this machine."""
     lease = _stored(catalog)
     return None if not lease or lease["until"] < time.time() or _is_of_dead_process(lease) else str(lease["name"])
 
@@ -133,12 +135,12 @@ def _is_of_dead_process(lease: dict[str, Any]) -> bool:
 
 
 def _clock() -> float:
-    """Goes on while the machine sleeps, if there is such a clock, because other machines do not sleep."""
+    """Seconds of a clock that, if possible, also counts while the machine sleeps: the lease expires meanwhile."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def _place() -> str:
-    """Where process ids mean the same: one boot of one system, and one namespace in it. Empty if unknown."""
+    """The boot and the namespace in which a process id is unique, as text. Empty if unknown."""
     try:
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
