@@ -1,1 +1,1 @@
-"""ParsedDocument → passages small enough to show and to embed, cut where the text itself is cut."""
+"""Cuts a ParsedDocument into chunks small enough to show and to embed."""

@@ -1,8 +1,8 @@
-"""Chunks by structure: blocks stay whole if they fit, small sections are joined, long blocks split.
+"""Cuts documents into chunks: blocks stay whole if they fit, small sections are joined, long blocks are split.
 
-Nothing is joined across the edge of a page, a chapter or a symbol of code. A chunk is one range of the text of a
-document, so its text is a slice of it and its lines are exact. Sizes are estimated tokens
-(`core.text.estimate_tokens`): title and headings are embedded with the chunk and count against the maximum.
+A chunk never crosses the end of a page, a chapter or a code symbol. Each chunk is one range of the document's text, so
+its line numbers are exact. Sizes are estimated tokens (`core.text.estimate_tokens`); title and headings are embedded
+with the chunk and count against the maximum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kebab.core.text import LineTable, estimate_tokens
 
 _CODE_LIKE = frozenset({"code", "table", "html", "symbol"})
 _PAGE_BREAK = re.compile(PAGE_BREAK)
-# The last line of a class, after its last method. As a chunk it would match the name of the class and say nothing.
+# Text that only closes a class, such as `}`: a chunk of it would match the class name but tell nothing.
 _ONLY_CLOSES = re.compile(r"(?:[\s)\]};,]|\bend\b)*")
 _LEAST_BODY = 32
 """A chunk may have this many tokens of its own, however long its title and headings are."""
@@ -30,7 +30,7 @@ _LINE_END = re.compile(r"\n")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]]*\s+|(?<=[다요]\.)\s*|\n")
 _SPACE = re.compile(r"\s")
 _JOINER = "\u200d"
-# Skin tones, tags of flags, and the vowels and final consonants of decomposed Hangul.
+# Characters that belong to the one before: skin tones, flag tags, vowels and final consonants of decomposed Hangul.
 _MODIFIER = re.compile("[\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7ff]")
 _FLAG_LETTERS = re.compile("[\U0001f1e6-\U0001f1ff]+$|[\U0001f1e6-\U0001f1ff]")
 
@@ -72,7 +72,7 @@ class StructureChunker:
         return chunks
 
     def _pieces(self, document: ParsedDocument) -> list[_Piece]:
-        """The blocks with their headings. Text between two blocks belongs to the first."""
+        """The blocks as pieces with headings; long blocks are split. Text between two blocks belongs to the first."""
         pieces: list[_Piece] = []
         headings: list[tuple[int, str]] = []
         path: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class StructureChunker:
                 unit = (bisect_right(page_breaks, block.start), "")
                 end = min(end, page_breaks[unit[0]]) if unit[0] < len(page_breaks) else end
             elif document.code_lang:
-                # A later symbol of the same name is another one.
+                # The number distinguishes symbols of the same name.
                 unit = (number, block.title) if block.kind == "symbol" else (unit[0] if not unit[1] else number, "")
                 path = tuple(block.title.split(".")) if block.kind == "symbol" else ()
                 limit = self._limit(document.title, path)
@@ -109,7 +109,7 @@ class StructureChunker:
         return max(_LEAST_BODY, self._settings.max_tokens - estimate_tokens(context_of(title, headings)))
 
     def _split(self, text: str, start: int, end: int, limit: int, code: bool) -> list[tuple[int, int, int]]:
-        """Parts of about the target size, each with its estimated tokens."""
+        """Splits a long block into parts of about the target size: (start, end, tokens)."""
         parts = []
         target = min(limit, self._settings.target_tokens)
         while start < end:
@@ -120,7 +120,7 @@ class StructureChunker:
         return parts
 
     def _pack(self, pieces: list[_Piece]) -> list[list[_Piece]]:
-        """Groups of pieces of one section up to the target; a heading takes its first piece along up to the maximum."""
+        """Groups pieces of one section up to the target size; a heading with its first piece may reach the maximum."""
         groups: list[list[_Piece]] = []
         size, only_headings = 0, False
         for piece in pieces:
@@ -141,7 +141,7 @@ class StructureChunker:
         return groups
 
     def _join_small(self, groups: list[list[_Piece]]) -> list[list[_Piece]]:
-        """Groups below the minimum join the next one, or the one before, if the target allows."""
+        """Joins a group below the minimum size with the group before or after it if both fit into the target size."""
         joined: list[list[_Piece]] = []
         size_before = room_before = 0
         for group in groups:
@@ -172,7 +172,7 @@ def _span(document: ParsedDocument, lines: LineTable, start: int, end: int, firs
 
 
 def _common_headings(group: list[_Piece]) -> tuple[str, ...]:
-    """The headings that all text of the chunk is under; without any, those of the first piece."""
+    """The headings that all text of a chunk shares, or else the headings of its first piece."""
     texts = [piece for piece in group if not piece.opens_section] or group
     common = texts[0].headings
     for piece in texts[1:]:
@@ -192,7 +192,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _longest_within(text: str, start: int, end: int, target: int, code: bool) -> int:
-    """The farthest end at which the estimate stays within the target."""
+    """An end as far as possible at which the text from `start` has at most `target` estimated tokens."""
     most = min(end, start + target * 4)
     while (tokens := estimate_tokens(text[start:most], code=code)) > target:
         most = start + max(1, min(most - start - 1, (most - start) * target // tokens))
@@ -200,7 +200,7 @@ def _longest_within(text: str, start: int, end: int, target: int, code: bool) ->
 
 
 def _best_cut(text: str, start: int, most: int, code: bool) -> int:
-    """The last good place in the second half of the window, or its end."""
+    """The last sentence end, line end or space in the second half of the text up to `most`, or about `most`."""
     half = start + (most - start) // 2
     for pattern in (_LINE_END, _SPACE) if code else (_SENTENCE_END, _SPACE):
         cuts = [match.end() for match in pattern.finditer(text, half, most)]

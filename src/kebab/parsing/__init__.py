@@ -1,1 +1,1 @@
-"""Bytes of one file → ParsedDocument. Never touches the store; a bad file gives ParseError and nothing else."""
+"""Parsers turn the bytes of one file into a ParsedDocument. They never use the store, and raise only ParseError."""

@@ -1,4 +1,4 @@
-"""What parsers share: text put together piece by piece, blocks of lines, titles and headings, the document itself."""
+"""Shared code of parsers: builds text from pieces, turns lines into blocks, and finds titles and headings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kebab.core.text import line_starts, nfc, storable, whole_characters
 from kebab.parsing.file_types import classify
 
 LINE_BREAK = "\u2028"
-"""Separates lines that share one line of the file. White space that does not count as a line end."""
+"""Separates lines of text that come from one line of the file: white space that does not count as a line end."""
 BLOCK_BREAK = "\u2029"
-"""Marks where code begins that nothing else marks in the text, and where a heading ends that could run on."""
+"""Marks the start of code and the end of a heading where the extracted text itself would not show them."""
 NEVER_INSIDE = str.maketrans({PAGE_BREAK: " ", "\0": " "})
 """Characters that extracted text must not contain."""
 _LONGEST_HEADING = 200
 
-# Compiled by `re` when the first heading with markup is read: most searches read none.
+# Strings, which `re` compiles at first use: most searches read no heading with markup.
 _IMAGE_OR_LINK = r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])"
 _WIKI_LINK = r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
 _ATTRIBUTES = r"\s*\{[#.:][^{}]*\}\s*$"
@@ -33,16 +33,14 @@ _MARKUP = re.compile(r"[\[<{*_~`\\]")
 
 
 class FileParser:
-    """The usual properties of a parser (see `core.ports.Parser`)."""
+    """Default attributes of a parser; `core.ports.Parser` explains them."""
 
     keeps_lines = True
     isolated = True
 
 
 def document(path: str, text: str, blocks: Iterable[Block], title: str, **details: Any) -> ParsedDocument:
-    """A document of the type and format that its path and text tell, in the language of its text unless `lang` is
-    given.
-    """
+    """Makes a ParsedDocument: its type and format come from path and text, its language from `lang` or the text."""
     doc_type, format_ = classify(path, text)
     lang = details.pop("lang", None) or language_of(text)
     return ParsedDocument(text, title, tuple(blocks), doc_type, format_, lang, **details)
@@ -55,7 +53,7 @@ def title_of(declared: str, blocks: Iterable[Block], path: str) -> str:
 
 
 def first_heading(blocks: Iterable[Block]) -> str:
-    """The first heading of the highest level that occurs."""
+    """The title of the first heading among those of the highest level, or an empty string."""
     headings = [block for block in blocks if block.kind == "heading" and block.title]
     return min(headings, key=lambda block: block.level).title if headings else ""
 
@@ -67,7 +65,7 @@ def plain_heading(source: str) -> str:
     literals: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
-        """Escaped characters and code stay as they are, whatever they look like."""
+        """Replaces code or an escaped character by a placeholder, so that the next steps do not change it."""
         literals.append(match[1] or match[3])
         return f"\ue000{len(literals) - 1}\ue001"
 
@@ -76,7 +74,7 @@ def plain_heading(source: str) -> str:
     source = re.sub(_TAG_OR_COMMENT, "", source)
     source = re.sub(_WIKI_LINK, r"\1", source)
     source = re.sub(_IMAGE_OR_LINK, r"\1", source)
-    for emphasis in (_STARS, _UNDERSCORES) * 2:  # one inside the other
+    for emphasis in (_STARS, _UNDERSCORES) * 2:  # twice, because emphasis may be nested
         source = re.sub(emphasis, r"\2", source)
     source = re.sub(_KEPT, lambda match: literals[int(match[1])] if int(match[1]) < len(literals) else "", source)
     return nfc(" ".join(source.split()))
@@ -95,7 +93,7 @@ class LineBlock(NamedTuple):
 
 
 def as_ranges(lines: Sequence[str], found: Iterable[LineBlock], start: int = 0) -> tuple[Block, ...]:
-    """Blocks of lines as ranges of a text that has these lines, without their line feeds, from `start` to its end."""
+    """Converts blocks of `lines`, which have no line feeds and begin at `start` in the text, to ranges of the text."""
     starts = line_starts(lines, start)
     starts[-1] -= 1  # no line feed follows the last line
     return tuple(
@@ -119,19 +117,19 @@ class _Pieces:
 
 
 class LinedText(_Pieces):
-    """Text on the lines of its file: line N of one is line N of the other. Add the pieces in order."""
+    """Builds a text whose line N holds the text from line N of the file. Pieces must be added in order."""
 
     line = 0
-    """Counted from 0."""
+    """The current line, counted from 0."""
 
     def go_to(self, line: int) -> None:
-        """Continues on this line, or on the current one if that is further down."""
+        """Adds line feeds up to this line, or nothing if the text is already there or further down."""
         if line > self.line:
             self._append("\n" * (line - self.line))
             self.line = line
 
     def write(self, text: str, separator: str = " ") -> int:
-        """Writes one line, or lines that the file has too, separated from text on the same line. Returns its start."""
+        """Adds text, after `separator` if its line has text, and returns its start. The file has its line feeds."""
         if self._pieces and not self._pieces[-1].endswith("\n"):
             self._append(separator)
         start = self.length
@@ -141,7 +139,7 @@ class LinedText(_Pieces):
 
 
 class ExtractedText(_Pieces):
-    """The text of a file that is no text itself, block by block, with pages or chapters."""
+    """Builds the text of a binary file, such as docx, block by block, with its pages or chapters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,7 +161,7 @@ class ExtractedText(_Pieces):
         self._append(text + "\n")
 
     def begin_chapter(self) -> None:
-        """Headings without text, such as a title page, belong to the chapter that follows."""
+        """Begins a chapter here, unless the current one has only headings: a title page belongs to the next chapter."""
         if self._chapter_has_text:
             self.chapters.append(self.length)
             self._chapter_has_text = False

@@ -1,8 +1,8 @@
-"""Source code by symbols: each function, class and method is a block, with the comments and decorators above it.
+"""Parses source code: each function, class and method is a block, with the comments and decorators above it.
 
 Tree-sitter finds the symbols, `sql_definitions` those of SQL; all further steps work on lines. Each line belongs to the
-innermost symbol around it, or to none, and a run of lines with the same owner is a block. The block of a class is
-therefore its head, and the lines between its methods; no line is lost or taken twice.
+innermost symbol around it, or to none, and consecutive lines of the same symbol are a block. So a class has a block for
+its first lines and one for the lines between two methods; no line is lost or used twice.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from kebab.parsing.plain_text import PlainTextParser, paragraphs, refuse_generat
 from kebab.parsing.sql_definitions import sql_definitions
 
 _DEEPEST = 24
-"""Deeper symbols are part of the symbol around them: the full name grows with every level."""
+"""Symbols nested deeper are part of the symbol around them, because full names grow with every level."""
 _LONGEST_NAME = 120
 _NO_SYMBOL = -1
 _MOST_SECONDS = 1.0
-"""What parsing may take, and as much again per megabyte: ten times what real code takes. After that the file is cut at
-blank lines.
+"""Parsing may take this many seconds, plus as many per megabyte: ten times what real code takes. After that the file is
+split at blank lines.
 """
 _READ = 4_096
 _PROBES = 64
@@ -48,7 +48,7 @@ _TYPE_ARGUMENTS = re.compile(r"(?<=\w)\s*<.*>", re.DOTALL)
 _PARAMETERS = re.compile(r"(?<!^)(?<!operator)(?<!operator )\(.*", re.DOTALL)
 _SEPARATOR = re.compile(r"::|\\|(?<=\w):(?=\w)")
 _NAMING_WRAPPER = re.compile(rb"(?:React\.)?[\w$]+")
-"""`debounce(() => …)` is a function, `items.map(() => …)` is not."""
+"""The wrapper in `name = debounce(() => …)` matches: the result is a function. `items.map(() => …)` does not match."""
 
 
 class CodeParser(FileParser):
@@ -83,7 +83,7 @@ class ScriptParser(FileParser):
 
 
 class _NoSyntax(Exception):
-    """There is no syntax tree; the code is then read as text."""
+    """Raised if there is no usable syntax tree; the code is then split into paragraphs."""
 
 
 class _Symbol(NamedTuple):
@@ -97,7 +97,7 @@ class _Symbol(NamedTuple):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Outer symbols come before inner ones."""
+        """Sort key that puts a symbol before the symbols inside it."""
         return self.start, -self.end, *self[2:]
 
 
@@ -110,7 +110,7 @@ class _Open(NamedTuple):
     full_name: str
     is_class: bool
     number: int
-    """The owner of its lines that belong to no symbol inside it."""
+    """The number stored for those of its lines that belong to no symbol inside it."""
 
 
 def _blocks(text: str, language: CodeLanguage) -> Iterator[Block]:
@@ -150,9 +150,9 @@ def _owners(data: bytes, language: CodeLanguage, lines: list[str]) -> tuple[list
         first_row, last = rows.of(symbol.start, symbol.end)
         while last > first_row and not lines[last].strip():
             last -= 1
-        if first_row <= around.first_row:  # on the line on which its class begins: part of that line's symbol
+        if first_row <= around.first_row:  # starts on the first line of its class: gets no block of its own
             number = around.number
-        elif first_row < free:  # on the line on which its neighbour ends: one block with it
+        elif first_row < free:  # starts on the line where the symbol before ends: joins its block
             number = owners[first_row]
             owners[first_row : last + 1] = [number] * (last + 1 - first_row)
         else:
@@ -166,7 +166,7 @@ def _owners(data: bytes, language: CodeLanguage, lines: list[str]) -> tuple[list
 
 
 def _with_leads(row: int, leads: dict[int, int], least: int) -> int:
-    """The row of the first comment or decorator directly above, without a blank line between."""
+    """The first row of the comments and decorators directly above a row, or the row itself without any."""
     while (above := leads.get(row - 1)) is not None and above >= least:
         row = above
     return row
@@ -204,7 +204,7 @@ def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol],
 
 
 def _syntax_tree(data: bytes, grammar: Language) -> Tree:
-    """The tree, or _NoSyntax after a time limit: where nearly every line is an error, each costs more than the last.
+    """Parses the data and returns the tree; raises _NoSyntax after a time limit, which files full of errors reach.
 
     The parser cannot be stopped, so after the limit `read` reports the end of the text.
     """
@@ -223,9 +223,9 @@ def _syntax_tree(data: bytes, grammar: Language) -> Tree:
 
 
 def _has_long_errors(tree: Tree, length: int) -> bool:
-    """Whether the query would take too long: at each stray sign of punctuation it tries all that follow.
+    """Whether the query would take too long: a node has very many unnamed children, such as stray punctuation.
 
-    Such signs are children of one node. A sample of places is enough: a node long enough to matter contains one.
+    Only the nodes at sample positions are checked: a node large enough to matter contains one of these positions.
     """
     for position in range(0, length, max(1, length // _PROBES)):
         cursor = tree.walk()
@@ -239,7 +239,7 @@ def _has_long_errors(tree: Tree, length: int) -> bool:
 
 
 class _Rows:
-    """The rows of byte offsets. Tree-sitter knows them too, but version 0.26.0 crashes when asked."""
+    """Converts byte offsets to rows. Tree-sitter could do this, but its version 0.26.0 crashes."""
 
     def __init__(self, data: bytes) -> None:
         self._starts = [0, *(match.end() for match in _LINE_FEED.finditer(data)), len(data) + 1]
@@ -253,7 +253,7 @@ class _Rows:
 
 
 def _without_repetitions(found: list[_Symbol]) -> Iterator[_Symbol]:
-    """The widest of several matches for one symbol: with `template <…>`, with its decorators."""
+    """Yields each symbol once: of several matches the widest, which includes its `template <…>` or decorators."""
     names: set[int] = set()
     before = (-1, -1)
     for each in found:
@@ -264,11 +264,11 @@ def _without_repetitions(found: list[_Symbol]) -> Iterator[_Symbol]:
 
 
 def _lead_rows(data: bytes, rows: _Rows, leads: list[tuple[int, int]]) -> dict[int, int]:
-    """Last row → first row of comments and decorators, one or several together, that share no line with code."""
+    """Maps the last row of comments and decorators to their first row, unless they share a row with code."""
     first_of: dict[int, int] = {}
     first = last = -1
     alone = True
-    position = 0  # everything before this is checked
+    position = 0  # the data of these rows before it is checked for code
     for number, (start, end) in enumerate(leads):
         begins, ends = rows.of(start, end)
         if begins > last:
@@ -282,9 +282,7 @@ def _lead_rows(data: bytes, rows: _Rows, leads: list[tuple[int, int]]) -> dict[i
 
 
 def _clean_name(text: bytes, noise: str) -> str:
-    """The name with dots between its parts, as in every language: `a::B<T>::c` becomes a.B.c. The sign or type after
-    `operator` stays as it is.
-    """
+    """The name with dots between its parts: `a::B<T>::c` becomes a.B.c. Text after `operator` stays as it is."""
     name = text[: 4 * _LONGEST_NAME].decode("utf-8", "ignore")
     operator = _OPERATOR.search(name)
     owner = re.sub(noise, "", name[: operator.start()] if operator else name)
@@ -295,7 +293,7 @@ def _clean_name(text: bytes, noise: str) -> str:
 
 @cache
 def _grammar(language: CodeLanguage) -> tuple[Language, Query]:
-    """The grammar and its query; _NoSyntax if its version has other nodes than the query names."""
+    """The grammar and its compiled query; raises _NoSyntax if the installed grammar does not fit the query."""
     module, _, function = language.grammar.partition(":")
     try:
         grammar = Language(getattr(import_module(module), function or "language")())

@@ -6,7 +6,7 @@ Queries in tree-sitter's own language find the symbols. A query captures:
     @function  a symbol that contains none; everything inside is part of it
     @name      the name of the symbol; of several, all from the first to the last (`operator` and its sign)
     @owner     a name that precedes @name (Go's receiver)
-    @wrapper   the function that takes a function and whose result has the name (`memo`)
+    @wrapper   the function that is called with a function, and whose result has the name (`memo`)
     @lead      a comment, decorator or attribute, which belongs to the symbol directly below
 """
 
@@ -18,18 +18,18 @@ from typing import NamedTuple
 
 class CodeLanguage(NamedTuple):
     name: str
-    """As in citations."""
+    """The name that citations show."""
     grammar: str
     """The Python module of the grammar, and its function unless that is `language`; "" for `sql_definitions`."""
     classes: str = ""
     """Node types that are classes and have a field `name`."""
     functions: str = ""
-    """The same for functions."""
+    """Node types that are functions and have a field `name`."""
     leads: str = "comment"
     more: str = ""
-    """Queries for symbols whose name is elsewhere."""
+    """Further queries, for symbols whose name is not in a field `name`."""
     noise: str = r"(?!)"
-    """A pattern for text inside a name that is no part of it."""
+    """A pattern of text that is removed from names."""
 
     @property
     def query(self) -> str:
@@ -40,7 +40,7 @@ class CodeLanguage(NamedTuple):
 
 
 _FUNCTION_VALUE = "[(arrow_function) (function_expression) (generator_function)]"
-# In an object, an arrow without a body of its own is a setting rather than a function.
+# In an object, an arrow function without braces counts as a setting, not as a function.
 _FUNCTION_WITH_BODY = "[(arrow_function body: (statement_block)) (function_expression) (generator_function)]"
 _OBJECT_OF_FUNCTIONS = f"(object [(method_definition) (pair value: {_FUNCTION_WITH_BODY})])"
 _WRAPPED_FUNCTION = f"(call_expression function: (_) @wrapper arguments: (arguments . {_FUNCTION_VALUE}))"
@@ -78,7 +78,7 @@ _JAVASCRIPT_NOISE = (
 
 
 def _below_pointers(function: str, deepest: int) -> list[str]:
-    """Forms of a function that returns a pointer, a pointer to a pointer and so on: its name is below the pointers."""
+    """Queries for a function that returns a value, a pointer, a pointer to a pointer …: each nests its name deeper."""
     forms = [function]
     for _ in range(deepest):
         forms.append(f"(pointer_declarator declarator: {forms[-1]})")
@@ -103,7 +103,7 @@ _CPP_NAME = """[(identifier) (field_identifier) (qualified_identifier) (destruct
   (template_function) (parenthesized_declarator)] @name"""
 _CPP_FUNCTION = f"(function_declarator declarator: {_CPP_NAME})"
 _CPP_FUNCTION_FORMS = (
-    *_below_pointers(_CPP_FUNCTION, 2),  # each takes its time to compile
+    *_below_pointers(_CPP_FUNCTION, 2),  # not 3, because each form takes time to compile
     *_below_pointers(f"(reference_declarator {_CPP_FUNCTION})", 1),
     "(function_definition declarator: [(operator_cast) (qualified_identifier)] @name)",
 )
@@ -289,6 +289,6 @@ _ONLY_CPP = re.compile(
 
 
 def code_language(format_: str, text: str) -> CodeLanguage | None:
-    """The language of a file. The text of a header tells whether it is C or C++."""
+    """The language of a format, or None. The text of a .h file decides between C and C++."""
     name = LANGUAGE_OF_FORMAT.get(format_)
     return CODE_LANGUAGES["cpp" if format_ == "h" and _ONLY_CPP.search(text) else name] if name else None

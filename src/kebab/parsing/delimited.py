@@ -1,4 +1,4 @@
-"""Tables as text (csv, tsv): the file unchanged, a few rows per block. A few thousand rows show what is in it."""
+"""Parses csv and tsv: text stays as it is, a block has a few rows, and only the first few thousand rows are indexed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kebab.parsing.building import FileParser, LineBlock, as_ranges, document, t
 _MOST_ROWS = 5000
 _ROWS_PER_BLOCK = 20
 _MOST_LINES_PER_ROW = 200
-"""A quote that is not closed by then is no quote."""
+"""A quote that is still open after this many lines counts as an ordinary character."""
 _MOST_COLUMNS = 100
 _LONGEST_HEADER = 10_000
 
@@ -42,7 +42,7 @@ class DelimitedParser(FileParser):
 
 
 def _rows(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """The first line of each row and the one after its last. A quoted value may span several lines."""
+    """Yields the first line of each row and the line after its last. A quoted value may span several lines."""
     at = 0
     while at < len(lines):
         if not lines[at].strip():
@@ -59,7 +59,7 @@ def _rows(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _columns(header: str, path: str) -> list[str]:
-    """The names in the first row."""
+    """The column names in the first row, or an empty list if it is too long or malformed."""
     if len(header) > _LONGEST_HEADER:
         return []
     delimiter = "\t" if path.lower().endswith(".tsv") else max(",;\t|", key=header.count)

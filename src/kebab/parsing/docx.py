@@ -1,4 +1,4 @@
-"""Word documents: paragraphs one per line, headings by their styles, tables a row per line."""
+"""Parses Word documents: one line per paragraph and per table row, headings by their styles."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DocxParser(FileParser):
 
 
 def _heading_levels(container: ZipContainer, part: str) -> dict[str, int]:
-    """The level of each heading style. Names are English in Word of every language, ids are not."""
+    """Maps style ids to heading levels, by the names of the styles: Word translates the ids, but not the names."""
     if part not in container:
         return {}
     parents: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _named_level(name: str) -> int:
 
 
 def _outline_level(value: str) -> int:
-    """The file counts from 0, and 9 means no heading."""
+    """Converts an outline level, which counts from 0, to a heading level; 0 if it is no heading (9)."""
     return int(value) + 1 if value in tuple("012345678") else 0
 
 
@@ -93,12 +93,12 @@ class _Paragraph:
 
 
 class _Body(XmlHandler):
-    """Reads the main part, then the notes."""
+    """Extracts the text of the main part, then of the notes."""
 
     def __init__(self, levels: dict[str, int]) -> None:
         self.extracted = ExtractedText()
         self._levels = levels
-        self._paragraphs: list[_Paragraph] = []  # a text box is inside the paragraph it is anchored to
+        self._paragraphs: list[_Paragraph] = []  # nested, because a text box is inside a paragraph
         self._list: list[str] = []
         self._tables = self._runs = 0
         self._rows: list[list[str]] = []

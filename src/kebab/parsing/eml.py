@@ -1,11 +1,11 @@
-"""E-mail: sender, receivers, date, subject and text, each on its line of the file. Attachments are named, not opened.
+"""Parses e-mail: sender, receivers, date, subject and text, each on its line of the file. Attachments are only named.
 
 Headers are read with the older policy of the standard library: the newer one parses them recursively by a grammar,
-which a hostile letter can keep busy for minutes. The library does not say where anything is. It keeps headers and
-bodies byte for byte and in order, so each is searched for in the file after the one before.
+which can take minutes for a hostile e-mail. The library does not report positions. It keeps headers and bodies
+unchanged and in order, so their bytes are searched for in the file, one after the other.
 
-A line that is not encoded is a line of the file. Quoted-printable breaks long lines: the text is broken there too, at
-the next space. Base64 hides the lines: its text keeps its own, within those of the part.
+Text that is not encoded keeps its lines. Quoted-printable breaks long lines: the text is cut there too, at the next
+space. Base64 text keeps its own lines, which are placed on the lines of its part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:")
 _LONGEST_HEADER = 2000
 _FAR_APART = 100
-"""After so many lines without text, mostly those of an attachment, another passage begins."""
+"""After this many lines without text, mostly an attachment, a new chapter begins, so that no chunk spans the gap."""
 _MOST_PARTS = 1000
 _DEEPEST = 20
 _BOUNDARY = re.compile(rb"boundary\s*=", re.IGNORECASE)
@@ -75,7 +75,7 @@ class EmlParser(FileParser):
 
 
 class _WrittenLetter(LinedText):
-    """The text of the letter with its blocks; it has no more lines than the file."""
+    """Builds the text and blocks of an e-mail. The text never has more lines than the file."""
 
     def __init__(self, last_line: int) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class _WrittenLetter(LinedText):
                 self._add("quote" if paragraph[0][1].lstrip().startswith(">") else "paragraph", paragraph)
 
     def add_html(self, part: Part) -> None:
-        """Adds a page. Its source is put on the lines of the file first: markup is dropped, line feeds stay."""
+        """Adds the text of an HTML part. Its source is first put on the lines of the file; the reader keeps lines."""
         source, first = LinedText(), max(part.first_line, self.line)
         room = max(0, self.last_line - first)
         for line in lines_of(part):
@@ -155,7 +155,7 @@ def _decoded(raw: str) -> str:
 
 
 def _as_written(value: object) -> str:
-    """The value of a header. The library keeps bytes beyond ASCII, UTF-8 in newer letters, as surrogates."""
+    """Decodes the value of a header, in which the library keeps bytes beyond ASCII as surrogates."""
     data = str(value).encode("ascii", "surrogateescape")
     try:
         return decode(data)[0]
@@ -184,7 +184,7 @@ class Part(NamedTuple):
     header_line: int
     """The line of the header with its name or type, counted from 0."""
     first_line: int
-    """Where its content begins."""
+    """The line on which its content begins."""
     content: bytes
     """The bytes in the file; empty for an attachment."""
 
@@ -206,7 +206,7 @@ def _unsafe() -> ParseError:
 
 
 def parts_of(letter: Letter, data: bytes) -> Iterator[Part]:
-    """The parts in order. A letter inside a letter is an attachment."""
+    """Yields the parts in order. An e-mail inside an e-mail is an attachment."""
     places = _Places(data)
     waiting = [(letter, 0, False)]
     while waiting:
@@ -234,7 +234,7 @@ def parts_of(letter: Letter, data: bytes) -> Iterator[Part]:
 
 
 def _as_in_file(message: Letter) -> bytes:
-    """The content before decoding. If it is not encoded, the "decoded" payload is the bytes of the file."""
+    """The bytes of the content as in the file. For content that is not encoded, the decoded payload has these bytes."""
     if _transfer_encoding(message) in ("quoted-printable", "base64"):
         payload = message.get_payload()
         return payload.encode("ascii", "replace") if isinstance(payload, str) else b""
@@ -254,7 +254,7 @@ class _Places:
         self._position = self._counted = self._line = 0
 
     def pass_headers(self, message: Letter) -> int:
-        """The line of the header that names the type. A match that is too early is still before the content."""
+        """Moves past the headers; returns the line of Content-Disposition, else of Content-Type, else their start."""
         begin, found_at = self._position, dict[str, int]()
         for name, value in message.raw_items():
             wanted = str(value).encode("ascii", "surrogateescape")
@@ -264,7 +264,7 @@ class _Places:
         return self._line_of(found_at.get("content-disposition", found_at.get("content-type", begin)))
 
     def pass_content(self, content: bytes) -> int:
-        """The line on which the content begins: after the blank line below the headers, or where a line starts."""
+        """Moves past the content and returns the line on which it begins."""
         place = self._find(content) if content else None
         if place is None:
             return self._line_of(self._position)
@@ -292,7 +292,7 @@ class _Places:
 
 
 class TextLine(NamedTuple):
-    """A line of the text, or as much of it as one line of the file has."""
+    """A line of decoded text, or the part of it that comes from one line of the file."""
 
     text: str
     line: int
@@ -300,7 +300,7 @@ class TextLine(NamedTuple):
 
 
 def lines_of(part: Part) -> Iterator[TextLine]:
-    """The lines of the content with blank ones. Several may share one line of the file."""
+    """Yields the decoded lines of a part, also blank ones. Several may be on one line of the file."""
     pieces = _decoded_pieces(part)
     text = "".join(pieces)
     starts = list(accumulate(map(len, pieces), initial=0))[:-1]  # where each line of the file begins in the text
@@ -320,7 +320,7 @@ def lines_of(part: Part) -> Iterator[TextLine]:
 
 
 def _cuts(text: str, start: int, end: int, starts: list[int]) -> Iterator[int]:
-    """Where a line of the text continues on another line of the file: at the first word that begins there."""
+    """Yields where to cut a line of text that the file breaks: at the first word on each new line of the file."""
     cut = start
     for place in starts[bisect_right(starts, start) : bisect_right(starts, end - 1)]:
         if place <= cut:
@@ -332,7 +332,7 @@ def _cuts(text: str, start: int, end: int, starts: list[int]) -> Iterator[int]:
 
 
 def _decoded_pieces(part: Part) -> list[str]:
-    """The text of each line of the file; a character of several bytes may begin on one line and end on the next."""
+    """The decoded text of each line of the file. A character split between two lines belongs to the second."""
     data = part.message.get_payload(decode=True)
     data = data if isinstance(data, bytes) else b""
     decoder = getincrementaldecoder(_encoding(part, data))("replace")
@@ -348,11 +348,11 @@ def _encoding(part: Part, data: bytes) -> str:
     try:
         return (decode_page(data) if part.kind == "html" and not declared else decode_declared(data, declared))[1]
     except ParseError:
-        return "utf-8"  # one wrong character is no reason to lose the letter
+        return "utf-8"  # some wrong characters are better than no text
 
 
 def _decoded_rows(part: Part, data: bytes) -> list[bytes]:
-    """The content by lines of the file; all of it on the first line if the lines are unknown."""
+    """The decoded bytes of each line of the file; all on the first line if they cannot be assigned to lines."""
     lines = part.content.split(b"\n")
     rows = [line + b"\n" for line in lines[:-1]] + lines[-1:]
     match _transfer_encoding(part.message):
@@ -364,7 +364,7 @@ def _decoded_rows(part: Part, data: bytes) -> list[bytes]:
 
 
 def _decoded_base64(rows: list[bytes]) -> list[bytes]:
-    """Decodes line by line: four characters are three bytes, and belong to the line on which they end."""
+    """Decodes base64 line by line: four characters belong to the line on which they end. Empty for malformed base64."""
     decoded, rest = [], b""
     try:
         for row in rows:

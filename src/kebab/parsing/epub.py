@@ -1,4 +1,4 @@
-"""E-books: the chapters in reading order, each parsed as a page of HTML."""
+"""Parses e-books: the chapters in reading order, each as a page of HTML."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EpubParser(FileParser):
 
 
 def _add_page(extracted: ExtractedText, source: str) -> None:
-    """Adds the blocks of a page. The lines of its source mean nothing here: a paragraph becomes one line."""
+    """Adds the blocks of a page. Each paragraph becomes one line, because citations do not name lines of its source."""
     page = PageReader(source).read()
     for block in page.blocks:
         text = page.text[block.start : block.end]
@@ -63,7 +63,7 @@ def _add_page(extracted: ExtractedText, source: str) -> None:
 
 
 def _primary(language: str) -> str:
-    """ko-KR → ko; "" for a text that is no language."""
+    """The primary language of a tag (ko-KR → ko), or an empty string if it is malformed."""
     primary = language.replace("_", "-").partition("-")[0].lower()
     return primary if primary.isascii() and primary.isalpha() and 2 <= len(primary) <= 3 else ""
 
@@ -76,7 +76,7 @@ def _package_name(container: ZipContainer) -> str:
 
 
 def _refuse_encrypted(container: ZipContainer, chapters: list[str]) -> None:
-    """ParseError if chapters are encrypted, as shops do. Scrambled fonts are common and do not matter."""
+    """Raises ParseError if a chapter is encrypted, as in books from shops. Encrypted fonts do not matter."""
     if _ENCRYPTION not in container:
         return
     encrypted = [element.attributes for element in elements(container.read(_ENCRYPTION), "CipherReference")]
@@ -86,7 +86,7 @@ def _refuse_encrypted(container: ZipContainer, chapters: list[str]) -> None:
 
 
 def _reading_order(package: list[XmlElement]) -> list[str]:
-    """The address of each page, once."""
+    """The addresses of the pages in reading order, each once."""
     items = {element.attributes.get("id", ""): element.attributes for element in package if element.name == "item"}
     spine = [element.attributes.get("idref", "") for element in package if element.name == "itemref"]
     pages = [items[id_] for id_ in dict.fromkeys(spine) if id_ in items]

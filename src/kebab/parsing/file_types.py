@@ -32,7 +32,7 @@ _PROGRAMS = """py python pypy ipython uv, sh sh bash dash ash ksh busybox, js no
     rb ruby jruby, pl perl, r rscript, awk gawk mawk nawk, tcl tclsh wish, makefile make gmake, jl julia, exs elixir,
     erl escript, hs runghc runhaskell, kts kotlin, lua luajit, scm guile, ps1 pwsh"""
 _FORMAT_OF_PROGRAM = {name: format_ for format_, *names in map(str.split, _PROGRAMS.split(",")) for name in names}
-"""The name of any other program is the format itself: gnuplot, php, swift, zsh."""
+"""Program in the first line of a script → format. For other programs, such as php or zsh, the name is the format."""
 
 
 def classify(path: str, text: str = "") -> tuple[str, str]:
@@ -59,7 +59,7 @@ def extension_of(path: str) -> str:
 
 
 def format_named(name: str) -> str:
-    """The format that people mean by an extension, with its dot or without: `.markdown` is md, htm is html."""
+    """The format of an extension, with or without its dot: `.markdown` is md, htm is html."""
     return classify(f"file.{name.lstrip('.')}")[1]
 
 

@@ -25,7 +25,7 @@ _DATE_KEYS = ("date", "updated", "modified", "lastmod", "created")
 
 class FrontMatter(NamedTuple):
     end: int
-    """Where the text after it begins; 0 without front matter."""
+    """Where the text after the front matter begins; 0 without front matter."""
     values: dict[str, Any]
     warning: str | None = None
     unread_end: int = 0
@@ -36,7 +36,7 @@ NONE = FrontMatter(0, {})
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """The front matter of a text. Malformed front matter is a warning, and the document then has none."""
+    """Reads the front matter of a text. Malformed front matter gives a warning and no values."""
     opening = _OPENING.match(text)
     if opening is None:
         return NONE
@@ -53,7 +53,7 @@ def read_front_matter(text: str) -> FrontMatter:
     if values is None:
         return FrontMatter(end, {})
     if not isinstance(values, dict):
-        return NONE  # text between two rules
+        return NONE  # not front matter, but text between two horizontal rules
     return FrontMatter(end, {str(key): value for key, value in values.items()})
 
 
@@ -66,7 +66,7 @@ def _load(source: str, *, is_toml: bool) -> Any:
 
 
 def _plain(value: Any, count: list[int]) -> Any:
-    """The value in JSON types. Counts values, because a few anchors can mean billions, or contain themselves."""
+    """Converts a value to JSON types. Counts the values, because YAML anchors can repeat them endlessly."""
     count[0] += 1
     if count[0] > _MOST_VALUES:
         raise ValueError("it holds too many values")
@@ -91,7 +91,7 @@ def title_of(values: dict[str, Any]) -> str:
 
 
 def words_of(values: dict[str, Any], *keys: str) -> tuple[str, ...]:
-    """The words of a list, or of a text with commas or spaces; the leading # of Obsidian is not part of a tag."""
+    """The words under these keys: of a list, or of a text with commas or spaces. A leading # is removed."""
     found: dict[str, None] = {}
     for key in keys:
         value = values.get(key)
@@ -102,13 +102,13 @@ def words_of(values: dict[str, Any], *keys: str) -> tuple[str, ...]:
 
 
 def alias_list(values: dict[str, Any]) -> tuple[str, ...]:
-    """The aliases. They are titles: a text is one alias, with its spaces."""
+    """The aliases. A single text is one alias, because aliases are titles and may contain spaces."""
     texts = [*_texts(values.get("aliases")), *_texts(values.get("alias"))]
     return tuple(filter(None, dict.fromkeys(texts)))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts and numbers of a list, or a value that stands alone (`tags: 2024`)."""
+    """Yields the texts and numbers of a list, or a single value (`tags: 2024`)."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str | int | float):
             yield nfc(str(item)).strip()

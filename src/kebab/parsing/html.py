@@ -1,4 +1,4 @@
-"""HTML pages: what a reader sees, line for line where it is in the source.
+"""Parses HTML: keeps the visible text on the lines on which it is in the source.
 
 Markup is dropped and every line feed is kept: line N of the text is line N of the page, so a citation names lines of
 the source. Any text is accepted, as in a browser, and read in linear time without recursion; nothing is fetched or run.
@@ -20,8 +20,8 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _WHERE_DECLARED = 4096
-# As browsers read them: a name often means its larger successor. Other names are ignored, above all those of Python
-# codecs that are not for text.
+# As in browsers, a name often means a larger encoding that contains it. Unknown names are ignored, because Python also
+# has codecs that are not for text.
 _ENCODINGS = {
     **dict.fromkeys("euc-kr ks_c_5601-1987 ksc5601 cp949 ms949 windows-949".split(), "cp949"),
     **dict.fromkeys("shift_jis sjis windows-31j".split(), "cp932"),
@@ -41,7 +41,7 @@ _NO_TAG = re.compile(r"(?!)()()()")
 _LANG = re.compile(r"""(?:^|\s)(?:xml:)?lang\s*=\s*["']?([A-Za-z]{2,3})(?![A-Za-z])""", re.IGNORECASE)
 _CLASS = re.compile(r"""(?:^|\s)class\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source-))([\w#+.-]+)")
-"""As HTML recommends it, and as GitHub and Sphinx write it."""
+"""The class that names the language of code, as HTML recommends it and as GitHub and Sphinx write it."""
 _NAMING_LANGUAGES = frozenset("div figure pre code".split())
 _NO_LANGUAGE = frozenset("default none plaintext".split())
 
@@ -53,7 +53,7 @@ _BREAKS = frozenset(
 )
 _SPACES = frozenset("br img input button option textarea".split())
 _RAW = frozenset("script style iframe noembed noframes object".split())
-"""Their content is no markup, or nothing that a reader would look for."""
+"""Elements whose content is skipped: it is no markup, or nothing that a reader would search for."""
 _UNSEEN = frozenset("nav footer template svg noscript select".split())
 _CONTAINERS = {"table": "table", "blockquote": "quote", "pre": "code", **dict.fromkeys("ul ol dl menu".split(), "list")}
 _CELLS = frozenset(("td", "th"))
@@ -71,21 +71,21 @@ class HtmlParser(FileParser):
 
 
 def decode_page(data: bytes) -> tuple[str, str]:
-    """The text and its encoding: by the byte order mark, by what the page declares, or as any text."""
+    """Decodes a page with the encoding that it declares, if that fits; returns the text and its encoding."""
     match = _DECLARED.search(data, 0, _WHERE_DECLARED)
     declared = (match[1] or match[2]).decode("ascii", "replace") if match else ""
     return decode_declared(data, declared)
 
 
 def decode_declared(data: bytes, declared: str) -> tuple[str, str]:
-    """The text and its encoding. The declared encoding counts only if the bytes allow it."""
+    """Decodes with the declared encoding if the bytes allow it, else like any text. Returns text and encoding."""
     encoding = _ENCODINGS.get(declared.lower())
     if encoding is None or b"\0" in data:
         return decode(data)
     if not data.isascii():
         with suppress(UnicodeDecodeError):
             data.decode("utf-8")
-            return decode(data)  # UTF-8 beyond ASCII is never an accident, whatever an old header says
+            return decode(data)  # text that is valid UTF-8 beyond ASCII is UTF-8, even if declared otherwise
     with suppress(UnicodeDecodeError):
         return data.decode(encoding), encoding
     return decode(data)
@@ -97,7 +97,7 @@ class Page(NamedTuple):
     title: str
     """The <title>, "" without one."""
     lang: str
-    """Of <html lang>, "" without one."""
+    """The language in <html lang>, "" without one."""
 
 
 class PageReader:
@@ -143,7 +143,7 @@ class PageReader:
         if following in ("!", "?"):
             return self._declaration(at)
         if following == "/" and not _is_letter(source[at + 2 : at + 3]) and self._has(">", at):
-            return self._drop(at, source.index(">", at) + 1)  # a comment, for browsers
+            return self._drop(at, source.index(">", at) + 1)  # browsers read this as a comment
         match = self._tag.match(source, at)
         if match is None and _is_letter(source[at + 1 : at + 3].lstrip("/")[:1]) and self._tag is not _NO_TAG:
             # The rest has no ">" outside quotes, or none at all. Trying again at every "<" would take quadratic time.
@@ -176,7 +176,7 @@ class PageReader:
         return self._drop(at, source.index(">", at) + 1)
 
     def _has(self, ending: str, at: int) -> bool:
-        """Whether this occurs further on; once missing, it is not searched for again."""
+        """Whether `ending` occurs after `at`. An ending that was not found once is not searched for again."""
         if ending not in self._unclosed and self._source.find(ending, at) < 0:
             self._unclosed.add(ending)
         return ending not in self._unclosed
@@ -204,7 +204,7 @@ class PageReader:
         return end
 
     def _note_language(self, name: str, attributes: str) -> None:
-        """Remembers the language of the code that follows: named around <pre>, on it, or on the <code> inside."""
+        """Remembers the language of the next code block: a class of <pre>, of <code> inside or of an element around."""
         if name == "code" and not self._open["code"]:
             return
         classes = _CLASS.search(attributes)
@@ -252,11 +252,11 @@ class PageReader:
 
     @property
     def _is_kept_together(self) -> bool:
-        """Whether elements inside the open one begin no blocks of their own."""
+        """Whether a table or code block is open: elements inside these begin no blocks."""
         return bool(self._open["table"] or self._open["code"])
 
     def _raw_text(self, name: str, start: int) -> int:
-        """Skips the content of a script or title, which has no markup, and keeps the first title."""
+        """Skips the content of a raw element or title and returns its end. Remembers the first title."""
         close = self._raw_close(name, start)
         if close is None:
             return start
@@ -273,7 +273,7 @@ class PageReader:
         return match.start() if match else None
 
     def _drop(self, start: int, end: int) -> int:
-        """Leaves this out, except for its line feeds, and returns its end."""
+        """Drops this range of the source except for its line feeds, and returns its end."""
         if feeds := self._source.count("\n", start, end):
             self._write("\n" * feeds)
         return end

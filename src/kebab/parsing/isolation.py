@@ -1,4 +1,4 @@
-"""Parsers that run in processes of their own (see `worker`), within limits of time and memory, several at once."""
+"""Runs parsers in separate processes (see `worker`), several at once, with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from kebab.parsing.registry import parser_for
 from kebab.parsing.worker import OUT_OF_MEMORY, from_answer, receive, send, too_much_memory
 
 _MOST_WORKERS = 4
-"""The one writer keeps up with no more."""
+"""The single writer to the store cannot keep up with more."""
 _EXIT_SECONDS = 2.0
 """How long a process whose pipe is closed may take to end and give its exit status."""
 _FIRST_LOOK = 0.03
-"""Most files are parsed sooner and need no look at the process."""
+"""Seconds until a process is first checked; most files are parsed sooner."""
 _NEXT_LOOK = 0.01
 _NEAR_THE_LIMIT = 0.4
-"""Of the memory that was free when the work began. An allocation that doubles a buffer fails at half, and the last look
-was a moment before.
+"""A process that crashed after using this share of its free memory counts as out of memory. Less than half, because
+doubling a buffer fails at half, and memory was last read a moment before.
 """
 
 
 class Limits(NamedTuple):
-    """What one file may take."""
+    """Time and memory that parsing one file may use, and the password to try on PDFs."""
 
     max_seconds: float
     max_memory_mb: int
@@ -41,7 +41,7 @@ class Limits(NamedTuple):
 
 
 class Parsers:
-    """Parsers for files by their path. Processes start when they are first needed, and end with the `with` block."""
+    """Gives the parser of a path. Owns the worker processes, which start when needed and end with the `with` block."""
 
     def __init__(self, limits: Limits, *, workers: int | None = None) -> None:
         self._limits = limits
@@ -68,7 +68,7 @@ class Parsers:
         return _Isolated(self, parser) if parser.isolated else parser
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Starts parsing; the result waits for the document, or raises what went wrong."""
+        """Starts parsing and returns a function that waits for the document, or raises the error."""
         if self._pool is None:  # its threads only wait for processes
             self._pool = ThreadPoolExecutor(self._count, thread_name_prefix="kebab-parser")
         return self._pool.submit(self._parse, data, path).result
@@ -87,7 +87,7 @@ class Parsers:
 
 
 class Worker:
-    """One process, started again after it was killed."""
+    """One worker process, which is started again after it ended."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -113,7 +113,7 @@ class Worker:
         return from_answer(header, body)
 
     def end(self) -> None:
-        """Ends it for good, from another thread: a `parse` that waits for an answer then fails."""
+        """Kills the process for good. Called from another thread: a `parse` that waits for an answer then fails."""
         self._ended = True
         if self.process is not None:
             self.process.kill()
@@ -156,10 +156,10 @@ class Worker:
 
 
 class _ProcessWatch:
-    """Kills a process when its time is up, and remembers the most memory it was seen with.
+    """Kills a process when its time is up, and records the most memory it used.
 
-    A C library that gets no more memory crashes as with a damaged file, and the system does not keep what a process had
-    when it died. So its memory is read while it lives; without /proc it is unknown.
+    A C library that gets no more memory crashes as with a damaged file, and the system does not tell how much memory a
+    dead process had. So memory is read while the process runs; without /proc it is unknown.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], limits: Limits) -> None:
@@ -193,7 +193,7 @@ class _ProcessWatch:
 
 
 def _memory_of(pid: int) -> int:
-    """Address space in bytes, as the limit counts it; 0 if unknown."""
+    """The address space of a process in bytes, which the memory limit counts; 0 if unknown."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -206,7 +206,7 @@ class _Isolated:
     def __init__(self, parsers: Parsers, parser: Parser) -> None:
         self.version = parser.version
         self.keeps_lines = parser.keeps_lines
-        self.isolated = False  # it is already
+        self.isolated = False  # its `parse` already uses a worker
         self.begin = parsers.begin
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:

@@ -33,9 +33,9 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
     matter = front_matter.read_front_matter(text)
     blocks = _blocks(text, matter.end or matter.unread_end)
     if matter.unread_end:
-        blocks = (Block("code", 0, matter.unread_end), *blocks)  # can be found, but is neither heading nor title
+        blocks = (Block("code", 0, matter.unread_end), *blocks)  # searchable, but neither heading nor title
     if not blocks and matter.end:
-        blocks = (Block("paragraph", 0, matter.end),)  # only front matter: then that can be found
+        blocks = (Block("paragraph", 0, matter.end),)  # so that a file with only front matter is searchable
     trust_level, trust_warning = front_matter.trust_of(matter.values)
     date, date_warning = front_matter.date_of(matter.values)
     return ParsedDocument(
@@ -65,7 +65,7 @@ def _blocks(text: str, start: int) -> tuple[Block, ...]:
 
 
 def _inline_tags(text: str, blocks: tuple[Block, ...]) -> list[str]:
-    """Tags as Obsidian has them: # after a space, with a letter; not in code, and no colours."""
+    """Inline tags as in Obsidian: # after white space, with a letter; not in code, and not a colour such as #ff0."""
     if "#" not in text:
         return []
     found = []

@@ -5,14 +5,14 @@ What this module promises:
 * Blocks come in order and never overlap; every non-blank line is in exactly one block, and no block ends in a
   blank line. A line range can therefore be cited without reading anything but those lines.
 * The ranges are those of CommonMark plus pipe tables, as ``markdown-it`` (preset "commonmark", rule "table") draws
-  them: it is the oracle in the tests, also where it departs from the letter of the specification.
+  them: the tests compare with it, also where it deviates from the specification.
 * Time is linear in the size of the input. Nothing backtracks, and containers nest at most ``_MAX_DEPTH`` deep;
   markers below that are read as text, which can move the end of such a container but never loses a line.
 
 Only top-level blocks are reported. The inside of lists and quotes is parsed nevertheless, because it decides where
 they end: an unindented line belongs to a list if it continues a paragraph, and not if it follows a code block.
 
-Differences from the oracle, each on purpose, and all but the first and the last as the specification has it:
+Intended differences from markdown-it; all but the first and the last follow the specification:
 
 * Link reference definitions are reported as paragraphs, one each: they are lines that someone may search for.
 * Definitions are accepted for every URL scheme (markdown-it takes "javascript:" and a few others for text), and in two
@@ -41,7 +41,7 @@ def scan_blocks(lines: Sequence[str]) -> list[LineBlock]:
 
 
 def iter_blocks(lines: Sequence[str]) -> Iterator[LineBlock]:
-    """The same one by one: who looks for how a text begins need not read all of it."""
+    """Yields the top-level blocks one by one, so that a caller that needs only the first can stop there."""
     document = _document(lines)
     texts = document.texts
     line, count = 0, len(texts)
@@ -57,7 +57,7 @@ def iter_blocks(lines: Sequence[str]) -> Iterator[LineBlock]:
         line = end
 
 
-# What a block turned out to be: kind, end line, heading level, text.
+# A parsed block: kind, end line, heading level, text.
 _Found = tuple[str, int, int, str]
 
 _BLANKS: Final = " \t"
@@ -68,7 +68,7 @@ _CODE_INDENT: Final = 4
 _LAZY: Final = -1
 # The margin "around" a list when there is no list.
 _NO_LIST: Final = -1
-# Each level costs a few Python frames and another look at the line. People stop at four or five.
+# Each level costs a few Python frames and time; people nest four or five levels.
 _MAX_DEPTH: Final = 20
 
 _BULLETS: Final = frozenset("-+*")
@@ -76,14 +76,14 @@ _RULES: Final = frozenset("-*_")
 _DIGITS: Final = frozenset("0123456789")
 _UNDERLINES: Final = frozenset("=-")
 _DELIMITER_ROW_STARTS: Final = frozenset("|-:")
-# A paragraph runs on over every line that starts with none of these: the one test that most lines take.
+# A line that starts with none of these continues a paragraph. Most lines need only this test.
 _SPECIAL: Final = frozenset("`~>#<") | _BULLETS | _RULES | _DIGITS | _UNDERLINES | _DELIMITER_ROW_STARTS
 
 _BLANK_RUN: Final = re.compile(r"[ \t]*+")
 _HEADING: Final = re.compile(r"#{1,6}(?=[ \t]|$)")
 _ORDERED_MARKER: Final = re.compile(r"[0-9]{1,9}[.)](?=[ \t]|$)")
-# All repetition is possessive ("*+", "++"), so that a line that fails to match fails in one pass. What few documents
-# have (tables, HTML) is compiled by `re` when it is first met.
+# All repetition is possessive ("*+", "++"), so that a line that fails to match fails in one pass. Patterns
+# that few documents need (tables, HTML) are strings, which `re` compiles at first use.
 _DELIMITER_ROW: Final = r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+"
 
 _LABEL_TEXT: Final = re.compile(r"(?:[^\[\]\\]++|\\.?)*+")
@@ -114,8 +114,8 @@ _HTML_BLOCK_NAMES: Final = frozenset(
     link main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th
     thead title tr track ul""".split()
 )
-# What an HTML block goes on to, on the last of its lines. Raw text, such as a script, needs a closer look than that;
-# and a block that ends at a blank line has no such line, as no line contains a line feed.
+# Text that ends an HTML block. For raw text, such as a script, "</" is only a first test before the pattern. A line
+# feed, which no line contains, means that the block ends at a blank line.
 _HTML_RAW_END: Final = "</"
 _HTML_RAW_END_TAG: Final = r"(?ia)</(?:script|pre|style|textarea)>"
 _HTML_BLANK_LINE_END: Final = "\n"
@@ -238,7 +238,7 @@ class _Region:
             indent = indents[following]
             if indent - margin >= _CODE_INDENT or indent == _LAZY:
                 continue
-            # A table cuts the paragraph one line up, at its header row, which may look like any other line.
+            # A table ends the paragraph one line earlier, at its header row, which may look like any other line.
             header = following - 1
             if first in _DELIMITER_ROW_STARTS and header > line and self._is_table(header, margin):
                 return "paragraph", header, 0, ""
@@ -322,8 +322,8 @@ class _Region:
         cursor = _DefinitionCursor(self, line, margin, outer)
         if not cursor.skip_label() or not cursor.skip_blanks() or not cursor.skip_destination():
             return 0
-        # A title that turns out to be none is text. If it has a line of its own the definition ends before it,
-        # otherwise there is no definition.
+        # After the destination, text that is no title ends the definition if it is on a line of its own. On the same
+        # line, it means that there is no definition.
         end = cursor.line + 1 if cursor.rest_is_blank() else 0
         if cursor.skip_blanks() and cursor.follows_blank() and cursor.skip_title() and cursor.rest_is_blank():
             end = cursor.line + 1
@@ -371,7 +371,7 @@ class _Region:
         else:
             blanks = text[length : len(text) - len(content)]
             padding = content_start + _width(blanks, self.columns[line] + content_start)
-            # Content that is further away than that is code, one blank after the marker.
+            # Content that is indented further is code, which begins one blank after the marker.
             content_margin = padding if padding - content_start <= _CODE_INDENT else content_start + 1
         # Inside the item its first line is the part after the marker.
         texts[line], indents[line] = content, padding
@@ -484,7 +484,7 @@ class _DefinitionCursor:
         return _skip_blanks(self._text, self._position) >= len(self._text)
 
     def _skip_text(self, pattern: re.Pattern[str]) -> str:
-        """Skip, over any number of lines, and return what matches the pattern, which matches anything but an end."""
+        """Skip the text that matches the pattern, over any number of lines, and return it."""
         parts = []
         while match := pattern.match(self._text, self._position):
             parts.append(match[0])
@@ -503,7 +503,7 @@ class _DefinitionCursor:
 
 
 def _document(lines: Sequence[str]) -> _Region:
-    # One search in one string is much cheaper than a search in each line, and most documents have neither.
+    # Searching one string is much faster than searching each line, and most documents have neither "\r" nor tabs.
     joined = "".join(lines)
     if "\r" in joined:
         lines = [line.rstrip("\r").replace("\r", " ") for line in lines]
@@ -579,7 +579,7 @@ def _list_marker_length(text: str) -> int:
 
 
 def _count_cells(row: str) -> int:
-    """Count the cells of a table row. Pipes at its ends are decoration, and a pipe after a backslash is text."""
+    """Count the cells of a table row. Pipes at its ends and pipes after a backslash do not separate cells."""
     row = row.strip()
     cells = row.count("|") - row.count("\\|") + 1
     if row.startswith("|"):
@@ -604,9 +604,9 @@ def _is_balanced(destination: str) -> bool:
 
 
 def _html_closing(text: str) -> str:
-    """Return what the HTML block that starts here goes on to, "" if none starts.
+    """Return the text that ends the HTML block which starts with this line, "" if none starts.
 
-    This leaves out lines with a tag of any other name: such a block cannot interrupt a paragraph.
+    A tag of any other name counts as none here: its block cannot interrupt a paragraph.
     """
     name = re.match(_HTML_NAME, text)
     if name:

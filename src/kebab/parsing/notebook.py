@@ -1,4 +1,4 @@
-"""Jupyter notebooks: the cells, cited by the lines of the .ipynb file.
+"""Parses Jupyter notebooks: the cells, cited by the lines of the .ipynb file.
 
 The JSON is read twice: by Python's parser, which checks it, and by a scanner that knows where each string is. The text
 is that of the cells, each string on its own line of the file; all other lines are empty. Jupyter sorts the keys of a
@@ -21,7 +21,7 @@ from kebab.parsing.markdown_blocks import scan_blocks
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]')
 _MOST_OUTPUT = 2000
-"""Characters of output per cell: the beginning shows what came out, the rest is data."""
+"""Characters of output that are kept per cell: the beginning is enough to show what it is."""
 _DEEPEST = 200
 _TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NOT_IN_TEXT = re.compile(f"[\0{LINE_BREAK}{BLOCK_BREAK}]")
@@ -37,17 +37,17 @@ _LANGUAGES = (("/", "metadata", "language_info", "name"), ("/", "metadata", "ker
 
 
 class _String(NamedTuple):
-    """A string of the JSON, and its range there with quotes."""
+    """A string value of the JSON, and its range in the source with quotes."""
 
     keys: _Keys
     start: int
     end: int
     cell: int
-    """The number of the cell it is in, or follows."""
+    """The number of the cell that contains or precedes it."""
 
 
 _CELL_END: _Keys = ("/", "}")
-"""The keys of the brace that closes a cell, which is no string."""
+"""The keys that mark the end of a cell: its closing brace is listed as a _String too."""
 
 
 class _Line(NamedTuple):
@@ -82,7 +82,7 @@ class NotebookParser(FileParser):
 
 
 def _check(source: str) -> None:
-    """ParseError if this is no notebook."""
+    """Raises ParseError if this is no notebook."""
     try:
         notebook = json.loads(source.removeprefix("\ufeff"))
     except RecursionError as error:
@@ -101,7 +101,7 @@ def _too_deep() -> ParseError:
 
 
 def _strings(source: str) -> Iterator[_String]:
-    """Every string that is a value, with the keys above it. Expects valid JSON."""
+    """Yields every string value with its keys, and the closing brace of every cell. Expects valid JSON."""
     path: list[str | None] = []
     cell = -1
     awaiting_key = False
@@ -128,7 +128,7 @@ def _strings(source: str) -> Iterator[_String]:
 
 
 def _below_cell(path: list[str | None]) -> _Keys:
-    """The keys below the cell; outside of cells "/" and the keys from the root."""
+    """The keys of a path below its cell; outside of cells, "/" and the keys from the root."""
     for above in _CELLS:
         if tuple(path[: len(above)]) == above:
             return tuple(key for key in path[len(above) :] if key is not None)
@@ -136,7 +136,7 @@ def _below_cell(path: list[str | None]) -> _Keys:
 
 
 def _written(source: str, strings: list[_String], kinds: dict[int, str]) -> tuple[str, list[_Part]]:
-    """The text with each wanted string on its line, and the parts of the cells: each source before its output."""
+    """The text with sources and outputs on their lines, and the parts of the cells: each source before its output."""
     text = LinedText()
     parts: list[_Part] = []
     line_of, position, line = {}, 0, 0
@@ -147,7 +147,7 @@ def _written(source: str, strings: list[_String], kinds: dict[int, str]) -> tupl
     last_line = {item.cell: line_of[item] for item in strings if item.keys == _CELL_END}
     wanted = [item for item in strings if item.keys in _SOURCES or item.keys in _OUTPUTS]
     room = written_to = 0
-    unmarked = False  # code of which nothing is written yet; a mark separates it from the words before it
+    unmarked = False  # no line of this code is written yet; a BLOCK_BREAK precedes the first
     for item in sorted(wanted, key=lambda item: (item.cell, item.keys in _OUTPUTS)):
         is_output = item.keys in _OUTPUTS
         if not parts or (parts[-1].cell, parts[-1].is_output) != (item.cell, is_output):

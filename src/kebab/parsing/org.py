@@ -1,4 +1,4 @@
-"""Org files: headings by their stars, source blocks and keywords, as ranges of the file's own text."""
+"""Parses Org files: headings by their stars, source blocks and keywords, as ranges of the file's own text."""
 
 from __future__ import annotations
 

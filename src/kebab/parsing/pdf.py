@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, read by `pdf_reading` and mended by `pdf_repair`, with headings, cited by page."""
+"""Parses PDF: `pdf_reading` reads the pages, `pdf_repair` corrects their text, `pdf_blocks` finds the headings."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ class PdfParser(FileParser):
 
 
 def _name_in_words(path: str) -> str:
-    """Northwind_Standard_Benefits.pdf → Northwind Standard Benefits: often the only text that tells similar documents
-    apart.
-    """
+    """The file name as a title: Northwind_Standard_Benefits.pdf → Northwind Standard Benefits."""
     stem = file_stem(path)
     return " ".join(nfc(stem).replace("_", " ").split()) or stem
 
@@ -73,8 +71,8 @@ def _given_title(info: dict[str, str]) -> str:
 
 
 def _first_heading(blocks: list[Block]) -> str:
-    """The first heading, or "" if it has a number: "1 Introduction" names a part, not the document. The heading right
-    below completes a single word, such as a company name on a title page.
+    """The first heading as a title, or "" if it has a number, as in "1 Introduction". A heading of one word, such as a
+    company name, is joined with a heading of a lower level right below it.
     """
     headings = [(number, block.title) for number, block in enumerate(blocks) if block.kind == "heading"][:2]
     if not headings or NUMBERING.match(headings[0][1]):
@@ -97,7 +95,7 @@ def _metadata(info: dict[str, str], page_count: int) -> dict[str, Any]:
 
 
 def _iso_date(value: str) -> str | None:
-    """D:20230306135820-08'00' → 2023-03-06T21:58:20, as in front matter: UTC without a zone."""
+    """Converts a PDF date to UTC without a zone: D:20230306135820-08'00' → 2023-03-06T21:58:20."""
     found = _DATE.match(value)
     if found is None:
         return None

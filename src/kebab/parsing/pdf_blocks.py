@@ -1,4 +1,4 @@
-"""Headings and paragraphs of PDF pages, found by their lines, type and outline: a PDF only has places of letters."""
+"""Finds headings and paragraphs of PDF pages by lines, styles and outline: a PDF itself only positions letters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LARGER = 1.15
 _AS_LARGE = 0.95
 _LONGEST_HEADING = 120
 _MOST_OF_TEXT = 0.3
-"""A style in which more than this share of the text is set is a way of writing, not a heading."""
+"""A style with more than this share of the characters of the body text is not a heading style."""
 _DEEPEST_LEVEL = 6
 _BEFORE_TEXT = re.compile(r"[•◦▪●○■□·*–—-]\s")
 _AFTER_TEXT = re.compile(r"[.,;。]['\"”’)]*\Z")
@@ -59,7 +59,7 @@ class TypeLine(NamedTuple):
 
 
 def outline_by_type(pages: Sequence[Sequence[TypeLine]]) -> list[OutlineEntry]:
-    """Headings by their type, in order: larger than most of the text, or bold where most is not. Larger is higher."""
+    """Finds headings by style: larger than the body text, or bold if that is not. Larger ones have higher levels."""
     sizes: Counter[Style] = Counter()
     for line in (line for page in pages for line in page):
         sizes[line.style] += len(line.text)
@@ -68,7 +68,7 @@ def outline_by_type(pages: Sequence[Sequence[TypeLine]]) -> list[OutlineEntry]:
     body, most = max(sizes.items(), key=lambda item: (item[1], item[0]))
     styles = {style for style, size in sizes.items() if _stands_out(style, body) and size <= _MOST_OF_TEXT * most}
     entries = [entry for number, page in enumerate(pages) for entry in _page_entries(page, number, styles)]
-    # A title on page after page, whatever its number, names none of them.
+    # A title that is on many pages, apart from its digits, is a page header and no heading.
     plain = {entry: _DIGITS.sub("", entry.title).casefold() for entry, _ in entries}
     on_pages = Counter(title for title, _ in {(plain[entry], entry.page) for entry, _ in entries})
     entries = [each for each in entries if on_pages[plain[each[0]]] <= max(3, len(pages) // 10)]
@@ -83,7 +83,7 @@ def _stands_out(style: Style, body: Style) -> bool:
 
 
 def _page_entries(page: Sequence[TypeLine], number: int, styles: set[Style]) -> list[tuple[OutlineEntry, Style]]:
-    """Neighbouring lines of one style are one heading."""
+    """The headings of a page with their styles. Neighbouring lines of one style are one heading."""
     entries = []
     for style, group in groupby(page, key=lambda line: line.style):
         lines = [line.text for line in group]
@@ -103,7 +103,7 @@ def _could_be_heading(title: str) -> bool:
 
 
 def find_blocks(text: str, outline: Sequence[OutlineEntry]) -> list[Block]:
-    """Blocks of whole lines, in order, none across a page; every line with text is in one."""
+    """Splits the text into blocks of whole lines. No block crosses a page, and every line with text is in a block."""
     entries: dict[int, list[OutlineEntry]] = {}
     for entry in outline:
         title = nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
@@ -126,7 +126,7 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
     blocks: list[Block] = []
     opening = entries[0].title if entries and page.strip() else ""
     if opening and opening not in [heading.text for heading in placed]:
-        # Its words are a picture, or differ from the outline: the section before ends here all the same.
+        # The page does not contain the title, which may be a picture: an empty heading block begins the section.
         blocks.append(Block("heading", start, start, entries[0].level, opening))
     opened = line = 0
     while line < len(lines):
@@ -149,13 +149,13 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
 
 
 def _usual_length(lines: list[str]) -> int:
-    """The length of a full line of this page; a line that took in half of a broken word is longer."""
+    """The length of a full line of this page: the upper quartile, because lines with a rejoined word are longer."""
     lengths = sorted(len(line) for line in lines if line)
     return lengths[int(_FULL_LINE * len(lengths))] if lengths else 0
 
 
 def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[LineBlock]:
-    """The lines of the titles of an outline on their page. Titles that are not there are left out."""
+    """The headings of a page on the lines of their titles. Titles that the page does not contain are left out."""
     page = _SquashedPage(lines)
     headings = []
     for entry in entries:
@@ -178,7 +178,7 @@ class _SquashedPage:
         self._taken: set[int] = set()
 
     def find(self, title: str) -> tuple[int, int] | None:
-        """The first line and the end of the lines that contain this title and the least other text."""
+        """The range of lines that contains this title with the least other text, or None."""
         wanted = _squash(title)
         best, least = None, max(_MOST_BESIDE_TITLE, len(wanted)) + 1
         position = self._text.find(wanted) if wanted else -1

@@ -1,8 +1,8 @@
-"""Two columns of a page, found by the places of its text.
+"""Finds the two columns of a page by the positions of its text.
 
 A page is read in the order in which it was drawn, which is nearly always the reading order. Some programs draw two
-columns row by row, or the right one first. Only in clear cases are the columns separated: a table is also drawn row by
-row, and must stay so. All measures are in points; y counts upwards.
+columns row by row, or the right one first. Columns are separated only in clear cases, because a table is also drawn row
+by row and must be read so. All measures are in points; y counts upwards.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 _LEAST_LINES = 3
 """The fewest lines of a column."""
 _NARROWEST = 8.0
-"""The least width of a column, in heights of a line like the measures below: a narrower one is a cell of a table."""
+"""The least width of a column, in line heights like the next four measures. A narrower one is a cell of a table."""
 _NARROWEST_GUTTER = 0.6
 _WIDEST_LEADING = 2.2
 _WIDEST_HOLE = 2.5
@@ -28,10 +28,10 @@ _FILLED = 0.7
 _ALIKE = 0.6
 """The least width of the narrower column as a share of the other, and the share of lines that begin at its edge."""
 _WIDEST_GUTTER = 2.0
-"""In widths of the narrower column."""
+"""The widest gutter, in widths of the narrower column."""
 _MOST_WITH_HOLES = 0.2
 _ROWS_DRAWN = 1.5
-"""Drawn row by row, nearly every line changes sides; cells of several lines do so less often."""
+"""Columns drawn row by row change sides at least this often per line; table cells of several lines do less often."""
 
 
 class Box(NamedTuple):
@@ -51,13 +51,13 @@ class Region(NamedTuple):
     """Text that is read before the next region. Regions sort in reading order."""
 
     band: int
-    """Counted from the top: bands with columns, and bands without between them."""
+    """The number of the band, counted from the top. Bands with columns and bands without alternate."""
     column: int
 
 
 class _Band(NamedTuple):
     bottom: float
-    """It reaches from the band above down to here."""
+    """The y of its lower edge; the upper edge is that of the band above."""
     has_columns: bool
 
 
@@ -74,7 +74,7 @@ class Columns:
 
 
 def misdrawn_columns(boxes: Sequence[Box], gutter: float) -> Columns | None:
-    """The columns of a page that is not drawn column by column; None to keep the order of `boxes`."""
+    """The columns of a page that was not drawn column by column, or None if the order of `boxes` is right."""
     height = median([box.top - box.bottom for box in boxes]) if boxes else 0.0
     if height <= 0:
         return None
@@ -93,7 +93,7 @@ def misdrawn_columns(boxes: Sequence[Box], gutter: float) -> Columns | None:
 
 
 def _parted_by_full_lines(boxes: Sequence[Box], gutter: float) -> list[tuple[list[Box], float]]:
-    """The boxes between lines that cross the gutter, in the order drawn, each group with its top; from the top down."""
+    """Groups the boxes between lines that cross the gutter, from the top down: drawing order and top edge of each."""
     full: list[tuple[float, float]] = []
     for box in sorted((box for box in boxes if box.left < gutter < box.right), key=lambda box: -box.top):
         if full and box.top >= full[-1][1]:
@@ -110,7 +110,7 @@ def _parted_by_full_lines(boxes: Sequence[Box], gutter: float) -> list[tuple[lis
 
 
 def _without_margins(group: list[Box], height: float) -> list[list[Box]]:
-    """The group, and apart from it a line or two far above or below: a header, a page number."""
+    """Splits off one or two lines far above or below the group, such as a header or a page number."""
     rows = _lines(group, height)
     tops = [max(box.top for box in row) for row in rows]
     bottoms = [min(box.bottom for box in row) for row in rows]
@@ -131,7 +131,7 @@ def _sides(boxes: Sequence[Box], gutter: float) -> tuple[list[Box], list[Box]]:
 
 
 def _lines(boxes: Sequence[Box], height: float) -> list[list[Box]]:
-    """The lines from the top, each from the left."""
+    """Groups boxes into lines, from the top down, each line from the left."""
     lines: list[list[Box]] = []
     for box in sorted(boxes, key=lambda box: -box.middle):
         if lines and lines[-1][0].middle - box.middle < height / 2:
@@ -172,9 +172,7 @@ def _is_column(boxes: list[Box], height: float) -> bool:
 
 
 def _is_misdrawn(boxes: Sequence[Box], sides: tuple[list[Box], list[Box]], gutter: float, height: float) -> bool:
-    """Whether the right column precedes the left, or rows alternate. Other orders may be a table with cells of several
-    lines.
-    """
+    """Whether the right column was drawn first, or both row by row. Other orders may be those of a table."""
     runs: list[bool] = [is_right for is_right, _ in groupby(boxes, key=lambda box: box.left >= gutter)]
     if len(runs) == 2:
         return runs[0]

@@ -1,7 +1,7 @@
-"""What PDFium finds in a PDF: the text of its pages, their labels, the outline or headings by type, and metadata.
+"""Reads a PDF with PDFium: the text of its pages, their labels, the outline or headings by style, and metadata.
 
-The C functions are called directly. The classes of pypdfium2 recurse once per character without text, report the error
-of an earlier file for a file without pages, and write to the log. Here every handle is checked and closed.
+Calls the C functions directly: the classes of pypdfium2 recurse once per character without text, report the error of an
+earlier file for a file without pages, and write to the log. Every handle is checked and closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kebab.parsing.pdf_columns import Box, Columns, Region, misdrawn_columns
 
 _MOST_PAGES = 50_000
 _MOST_CHARACTERS = 50_000_000
-"""All pages may share one content: a few kilobytes can mean any amount of text."""
+"""Limit for all pages together: pages may share one content, so a few kilobytes can expand to any amount of text."""
 _MOST_ENTRIES = 4000
 _DEEPEST_ENTRY = 8
 _LONGEST_VALUE_BYTES = 16_384
@@ -33,7 +33,7 @@ _GUTTERS = (0.0, -8.0, 8.0)
 """Where a gutter is searched for, in points from the middle of the page: a wide one contains one of these places."""
 _LEAST_IN_COLUMNS = 80
 _MOST_IN_COLUMNS = 100_000
-"""Characters: a page with more has no two columns, and finding the place of each takes time."""
+"""Pages with more characters are not searched for columns, because locating each character takes time."""
 _LEAST_HEIGHT = 1.0
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INFO_KEYS = ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate")
@@ -119,7 +119,7 @@ class _Piece(NamedTuple):
 
 
 def _read_page(document: Any, number: int, room: int, *, with_lines: bool) -> _Page:
-    """A page of at most `room` characters, with `with_lines` also the style of each line."""
+    """Reads a page; ParseError if it has more than `room` characters. `with_lines` adds the style of each line."""
     with _text_page(document, number) as (page, text_page):
         if not text_page:
             return _Page(damaged=True)
@@ -132,7 +132,7 @@ def _read_page(document: Any, number: int, room: int, *, with_lines: bool) -> _P
 
 @contextmanager
 def _text_page(document: Any, number: int) -> Iterator[Any]:
-    """A page, and its text; each is None if it is damaged. PDFium keeps what is drawn on a page until it is closed."""
+    """Opens a page and its text, each None if damaged, and closes them: PDFium keeps a page in memory until then."""
     page = pdfium.FPDF_LoadPage(document, number)
     text_page = pdfium.FPDFText_LoadPage(page) if page else None
     try:
@@ -161,9 +161,7 @@ def _read_text(text_page: Any, room: int) -> str:
 
 
 def _find_columns(page: Any, text_page: Any, text: str) -> Columns | None:
-    """The columns of a page whose reading order is not the order drawn. Most pages have letters wherever a gutter could
-    be.
-    """
+    """The columns of a page not drawn in reading order, or None. Most pages have text in every possible gutter."""
     lines = text.count("\n") + 1
     if not _LEAST_IN_COLUMNS <= len(text) <= _MOST_IN_COLUMNS or pdfium.FPDFPage_GetRotation(page):
         return None
@@ -181,7 +179,7 @@ def _find_columns(page: Any, text_page: Any, text: str) -> Columns | None:
 
 
 def _read_boxes(text_page: Any) -> list[Box]:
-    """The boxes of the pieces of text that were drawn in one go, in the order drawn."""
+    """The boxes around the pieces of text, in drawing order."""
     boxes = []
     left, top, right, bottom = (ctypes.c_double() for _ in range(4))
     for number in range(pdfium.FPDFText_CountRects(text_page, 0, -1)):
@@ -192,7 +190,7 @@ def _read_boxes(text_page: Any) -> list[Box]:
 
 
 def _read_loose_boxes(text_page: Any) -> list[Box]:
-    """The same for letters without a shape, whose font neither the file nor this machine has: by the room of each."""
+    """Like `_read_boxes`, for letters without a shape, whose font is missing: joins the space reserved for each."""
     boxes: list[Box] = []
     letter = pdfium.FS_RECTF()
     for index in range(pdfium.FPDFText_CountChars(text_page)):
@@ -230,7 +228,7 @@ def _read_region(text_page: Any, place: int, columns: Columns) -> Region | None:
 
 
 def _read_lines(text_page: Any, piece: _Piece) -> list[TypeLine]:
-    """The styles of the lines of a page, by their first and last letters: all letters would take as long as reading."""
+    """The lines of a piece with their styles, by first and last letters only: all letters would take too long."""
     lines, start = [], piece.start
     for line in piece.text.split("\n"):
         written = line.strip()
@@ -247,7 +245,7 @@ def _read_lines(text_page: Any, piece: _Piece) -> list[TypeLine]:
 
 
 def _read_height(text_page: Any, index: int) -> float:
-    """The height of all letters of a letter's font; 0 for a letter that is not drawn."""
+    """The height that the font reserves for a letter; 0 for a letter that is not drawn."""
     box = pdfium.FS_RECTF()
     if index < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, index, box):
         return 0.0
@@ -255,7 +253,7 @@ def _read_height(text_page: Any, index: int) -> float:
 
 
 def _is_bold(text_page: Any, index: int) -> bool:
-    """By the weight of its font, or by the name of the font: many fonts, also the standard ones, have no weight."""
+    """Whether a letter is bold, by the weight or the name of its font: many fonts have no weight."""
     if index < 0:
         return False
     if pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT:
@@ -266,7 +264,7 @@ def _is_bold(text_page: Any, index: int) -> bool:
 
 
 def _read_value(fill: Callable[[Any, int], int]) -> str:
-    """A text from PDFium. Called without a buffer, it tells the bytes it needs with a NUL. Drops surrogates."""
+    """Reads a text with a PDFium function, which returns the size if called without a buffer. Drops surrogates."""
     size = fill(None, 0)
     if size <= 2:
         return ""

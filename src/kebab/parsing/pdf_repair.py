@@ -1,4 +1,4 @@
-"""The text of PDF pages as a person would type it: whole words, no ligatures, no invisible characters."""
+"""Corrects the text of PDF pages: joins broken words, replaces ligatures and removes invisible characters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HYPHEN_LEFT_OVER = re.compile(f"[{JOINED_WORD}\xad]")
 
 
 def mended_pages(pages: Iterable[str]) -> str:
-    """All pages in one text, separated by form feeds."""
+    """Corrects the pages and returns them as one text, separated by form feeds."""
     text = PAGE_BREAK.join([page.replace(PAGE_BREAK, " ") for page in pages])
     text = _INVISIBLE.sub("", text)
     for line_end in _LINE_ENDS:
@@ -43,12 +43,12 @@ def mended_pages(pages: Iterable[str]) -> str:
 
 
 def mended_line(text: str) -> str:
-    """A title, a label or a name on one line."""
+    """Corrects a title, a label or a name and returns it on one line."""
     return " ".join(mended_pages([text]).split())
 
 
 class _KnownWords:
-    """The words of a document, which tell a hyphen of spelling (self-|employed) from a broken word (exam-|ple)."""
+    """Decides by the words of a document whether a hyphen is spelling (self-|employed) or breaks a word (exam-|ple)."""
 
     def __init__(self, text: str) -> None:
         # Broken words are marked, so that their parts do not count as words.
@@ -60,7 +60,7 @@ class _KnownWords:
         self._usually_spelling = verdicts.count(True) > verdicts.count(False)
 
     def mend(self, found: re.Match[str]) -> str:
-        """The text that replaces the break."""
+        """Returns the text that replaces a hyphen at the end of a line."""
         spelling = self._is_spelling(found)
         is_lower = found.string[found.end()].islower()
         if spelling is None:
@@ -86,6 +86,6 @@ class _KnownWords:
 
 
 def _pairs(compound: str) -> Iterator[str]:
-    """out-of-network → out-of, of-network."""
+    """The neighbouring pairs of a compound: out-of-network → out-of, of-network."""
     parts = compound.split("-")
     return (f"{first}-{second}" for first, second in pairwise(parts) if first and second)

@@ -1,6 +1,6 @@
-"""Plain text, configuration, and code of languages without a grammar: paragraphs are runs of lines that are not blank.
+"""Parses plain text, configuration, and code without a grammar: a paragraph is a run of lines that are not blank.
 
-Minified and generated code and lock files are refused: they would bury what people wrote.
+Minified and generated code and lock files are refused: they would hide text by people in the search results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST_AVERAGE_LINE = 300
 _HEAD = 2_000
 _BLOCK_COMMENTS = {"/*": "*/", "<!--": "-->", "{-": "-}", "(*": "*)"}
 _DOCSTRINGS = ('"""', "'''")
-"""Written by a person, but the comment of a tool may follow."""
+"""Docstrings are skipped, because people write them; the comment of a tool may follow."""
 _LINE_COMMENTS = ("#", "//", "--", ";", "%", "REM ", "rem ")
 _BLOCKS = {**_BLOCK_COMMENTS, **{quotes: quotes for quotes in _DOCSTRINGS}}
 _BASIC_FORMATS = frozenset(("vb", "bas", "vbs"))
@@ -64,7 +64,7 @@ _SENTENCES = (
     rf"{_DO_NOT_EDIT}\W+(?:(?:it|this|{_THIS_FILE}) {_IS} )?(?:{_MACHINE})?generated\b",
     r"(?:all |any )?(?:manual )?changes (?:made )?(?:in|to) this file (?:will|may) be (?:lost|overwritten)\b",
 )
-"""What tools write about their own output, from the first word on. No sentence about generated files is like this."""
+"""Patterns of what tools write at the top of generated files. Sentences about generated files do not match them."""
 _MARKER = re.compile(
     rf"(?:(?:warning|note|caution|attention|notice|important)\b\W*)?(?:{'|'.join(_SENTENCES)})", re.IGNORECASE
 )
@@ -84,7 +84,7 @@ class PlainTextParser(FileParser):
 
 
 def paragraphs(text: str, kind: str, start: int = 0, end: int | None = None) -> list[Block]:
-    """The runs of lines that are not blank in this range of the text."""
+    """The paragraphs in this range of the text: runs of lines that are not blank."""
     blocks = []
     end = len(text) if end is None else end
     for gap in _PARAGRAPH_BREAK.finditer(text, start, end):
@@ -97,7 +97,7 @@ def paragraphs(text: str, kind: str, start: int = 0, end: int | None = None) -> 
 
 
 def refuse_generated(text: str, path: str, format_: str) -> None:
-    """ParseError for code or configuration that a program wrote."""
+    """Raises ParseError for code or configuration that a program wrote."""
     name, message = file_name(path).lower(), ""
     if name in _LOCK_FILES:
         message = "A lock file is written by a package manager."
@@ -122,7 +122,7 @@ def _is_marked(head: str, format_: str) -> bool:
 
 
 def _leading_comments(head: str, format_: str) -> Iterator[str]:
-    """The comments above the first line of code, line by line, without comment signs."""
+    """Yields the lines of the comments above the first line of code, without comment signs."""
     openers = (*_LINE_COMMENTS, "'") if format_ in _BASIC_FORMATS else _LINE_COMMENTS
     closing = ""
     for line in map(str.strip, head.split("\n")):

@@ -1,4 +1,4 @@
-"""Presentations: one page per slide, in the order of the show; the notes of a slide follow its text."""
+"""Parses presentations: one page per slide, in the order of the show; the notes of a slide follow its text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kebab.parsing.zipped_xml import (
 
 _TITLES = frozenset(("title", "ctrTitle"))
 _FURNITURE = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
-"""Placeholders with the same text on every slide."""
+"""Placeholders that are left out, because they have the same text on every slide."""
 
 
 class PptxParser(FileParser):
@@ -43,7 +43,7 @@ def _slides(container: ZipContainer) -> list[str]:
 
 
 def _add_slide(extracted: ExtractedText, container: ZipContainer, part: str) -> None:
-    """Every slide is a section; without a title its first line is the heading."""
+    """Adds a slide as a section. Without a title, its first line is the heading."""
     shapes = _shapes(container, part)
     title = next((shape for shape in shapes if shape.placeholder in _TITLES and shape.lines), None)
     others = [shape for shape in shapes if shape is not title and shape.placeholder not in _FURNITURE]

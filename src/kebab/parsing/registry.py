@@ -1,6 +1,6 @@
-"""Which parser reads which file. A new format is one module and one line here.
+"""Chooses the parser for a file. A new format needs one module and one line here.
 
-The module of a parser is imported with its first file.
+The module of a parser is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def parser_for(path: str, *, pdf_password: str = "") -> Parser:
 
 
 def is_known_format(format: str) -> bool:
-    """Whether Kebab knows it as a format of its own; the format of any other text file is its extension."""
+    """Whether Kebab knows this format by name; any other text file has its extension as format."""
     return format in _BY_FORMAT or format == "txt" or classify(f"file.{format}")[0] != "note"
 
 

@@ -1,4 +1,4 @@
-"""reStructuredText: titles by their adornments, literal blocks, paragraphs, as ranges of the file's own text."""
+"""Parses reStructuredText: titles by their adornments, literal blocks, paragraphs, as ranges of the file's own text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _scan(lines: list[str]) -> Iterator[LineBlock]:
 
 
 def _title_at(lines: list[str], at: int) -> tuple[int, tuple[str, bool], str] | None:
-    """Where the title ends, its adornment (the character, and whether it is above too) and its words."""
+    """The title at this line, or None: its end, its adornment (the character, and whether also above) and its words."""
     if _ADORNMENT.fullmatch(lines[at]) and at + 2 < len(lines):
         above, words, below = (line.rstrip() for line in lines[at : at + 3])
         if words and above == below and len(above) >= min(_SHORT, len(words)) and not _ADORNMENT.fullmatch(words):
@@ -99,7 +99,7 @@ def _margin(line: str) -> int:
 
 
 def _end_of_deeper(lines: list[str], first: int, margin: int) -> int:
-    """Where the lines that are indented by more than `margin` end: code is deeper than the text that introduces it."""
+    """The end of the lines that are indented by more than `margin`, as code is below the text that introduces it."""
     end = line = first
     while line < len(lines) and (not lines[line].strip() or _margin(lines[line]) > margin):
         line += 1
@@ -109,7 +109,7 @@ def _end_of_deeper(lines: list[str], first: int, margin: int) -> int:
 
 
 def _opens_title(lines: list[str], at: int) -> bool:
-    """Only a title with a line above can follow text without a blank line; else any last line would be a title."""
+    """Whether a title with a line above it begins here: only such a title can follow text without a blank line."""
     if not _ADORNMENT.fullmatch(lines[at]):
         return False
     title = _title_at(lines, at)

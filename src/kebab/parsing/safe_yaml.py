@@ -1,4 +1,4 @@
-"""YAML from strangers: values only, with bounded depth, number of values and merge keys."""
+"""Reads YAML of unknown authors: values only, with limits for depth, number of values and merge keys."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
             raise _refused(f"this is not of the type {node.tag.rpartition(':')[2]}", node) from error
 
     def construct_yaml_timestamp(self, node: Any) -> Any:
-        """A day that does not exist stays text: the rest of the front matter is still right."""
+        """The timestamp, or its text if the day does not exist, so that the other values can still be read."""
         try:
             return super().construct_yaml_timestamp(node)
         except ValueError:
             return self.construct_scalar(node)
 
     def flatten_mapping(self, node: Any) -> None:
-        """Bounds merge keys (`<<`), a few lines of which can mean billions of values.
+        """Limits merge keys (`<<`), a few lines of which can expand to billions of values.
 
         PyYAML enters a mapping from inside another one exactly when it merges it.
         """
@@ -76,9 +76,9 @@ BoundedLoader.add_constructor("tag:yaml.org,2002:timestamp", BoundedLoader.const
 
 
 def refuse_excess(source: str, most_values: float = inf) -> None:
-    """ValueError if it is nested too deeply or has too many keys and values.
+    """Raises ValueError if the YAML is nested too deeply or has too many keys and values.
 
-    Call it before building anything: libyaml recurses in C, and a deep text overflows the stack of the process.
+    Call it before the YAML is loaded: libyaml recurses in C, and deep nesting overflows the stack of the process.
     """
     if sum(source.count(opening) for opening in "[{-?,\n") <= _DEEPEST:
         return  # each of these opens at most one level and separates at most two values
@@ -97,7 +97,7 @@ def refuse_excess(source: str, most_values: float = inf) -> None:
 
 
 def load_yaml(source: str, most_values: int) -> Any:
-    """The values; ValueError, with the line counted from 2 (after the fence of front matter), if it cannot be read."""
+    """The values; raises ValueError with the line of the problem, counted from 2 because a fence precedes the YAML."""
     try:
         refuse_excess(source, 2 * most_values)  # each value may have a key
         return yaml.load(source, Loader=BoundedLoader)

@@ -1,8 +1,8 @@
-"""The tables, views, indexes, functions, procedures and triggers that an SQL script defines, in any dialect.
+"""Finds the tables, views, indexes, functions, procedures and triggers that an SQL script defines, in any dialect.
 
-Each database has its own language for procedures, and no grammar knows them all. What they share is enough here: how a
-`CREATE` begins, how strings and comments are quoted, that `BEGIN` and `CASE` have an `END`, and that a statement ends
-at `;`, or, if the script says so, at `GO`, at a line with a slash, or at a `DELIMITER`.
+Each database has its own language for procedures, and no grammar covers them all. Their common rules are enough here:
+how a `CREATE` begins, how strings and comments are quoted, that `BEGIN` and `CASE` have an `END`, and that a statement
+ends at `;`, or, if the script says so, at `GO`, at a line with a slash, or at a `DELIMITER`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Workbooks: one page per sheet, the values of a row on one line. Formulas are read as their last result."""
+"""Parses workbooks: one page per sheet, the values of a row on one line. Formulas are read as their last result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROWS_PER_BLOCK = 20
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _COLUMN = re.compile("[A-Za-z]{1,4}")
 _BUILT_IN_DATES = frozenset([*range(14, 18), 22, *range(27, 32), 36, *range(50, 55), 57, 58])
-"""Number formats without a definition; the second half are those of Korean, Chinese and Japanese programs."""
+"""Numbers of the built-in date formats; those from 27 on are of Korean, Chinese and Japanese programs."""
 _NO_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.')
 _DAY_0 = datetime(1899, 12, 30)
 _LAST_DAY = 2_958_466
@@ -65,9 +65,7 @@ class XlsxParser(FileParser):
 
 
 def _date_styles(data: bytes) -> frozenset[str]:
-    """The numbers of the styles that show a date, as cells refer to them: a date is a number of days, and its style
-    says so.
-    """
+    """The numbers of the cell styles that show a date: only its style tells a date from a plain number of days."""
     dates = {str(number) for number in _BUILT_IN_DATES}
     formats: list[str] = []
     cells: list[str] = []
@@ -161,7 +159,7 @@ class _Sheet(XmlHandler):
 
 
 def _column(reference: str, following: int) -> int:
-    """B7 → 1; a cell without a reference follows the one before."""
+    """The column of a cell reference, counted from 0 (B7 → 1), or `following` without a reference."""
     letters = _COLUMN.match(reference)
     if not letters:
         return following
@@ -172,7 +170,7 @@ def _column(reference: str, following: int) -> int:
 
 
 def _cell_text(raw: str) -> str:
-    """On one line; characters that XML cannot hold are decoded."""
+    """The text of a cell on one line, with escapes such as _x000D_ decoded."""
     if "_x" in raw:
         raw = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), raw)
     return " ".join(raw.split())

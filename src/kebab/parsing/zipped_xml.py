@@ -1,8 +1,8 @@
-"""Zip files of XML parts: what Word, PowerPoint and Excel files and e-books have in common.
+"""Reads zip files of XML parts: Word, PowerPoint and Excel files and e-books.
 
-The files come from strangers. Nothing is written to disk, so the name of a part is a key and no path; archives inside
-are not opened. Limits count the bytes that come out, whatever the headers say. The XML has no document type, no
-entities and a bounded depth, and nothing is fetched.
+The files may be hostile. Nothing is written to disk, so the name of a part is a key and no path; archives inside are
+not opened. Limits count the unpacked bytes, not the sizes that headers state. XML with a document type, with entities
+or with deep nesting is refused, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DAMAGED_ZIP = (
 
 
 class ZipContainer:
-    """ParseError if these bytes are no zip file, or a password is needed."""
+    """The parts of a zip file. Raises ParseError if the bytes are no zip file, or encrypted."""
 
     def __init__(self, data: bytes) -> None:
         if data.startswith(_OLE):  # Office puts encrypted files into the container of its old formats
@@ -99,7 +99,7 @@ def _leads_out(name: str) -> bool:
 
 
 def part_name(folder: str, target: str) -> str:
-    """The name of the part that `target` means in a folder of the container."""
+    """The name of the part that the path `target` leads to from a folder of the container."""
     if not target.startswith("/") and _leads_out(join(folder, target)):
         raise unsafe(f"A part of the file refers to {target[:80]!r}, which leads out of it.")
     return normpath(join("/", folder, target)).lstrip("/")
@@ -129,10 +129,10 @@ class XmlHandler:
 
 
 def read_xml(data: bytes, handler: XmlHandler) -> None:
-    """Calls the handler for everything in order; ParseError for malformed or dangerous XML.
+    """Calls the handler for every element in order; raises ParseError for malformed or dangerous XML.
 
     Names come without their namespaces: these formats use each name for one thing only. The exception is `r:id`, which
-    keeps its prefix because it occurs beside `id`. What `_REPETITIONS` names is left out.
+    keeps its prefix because it occurs beside `id`. Elements in `_REPETITIONS` are left out.
     """
     names: dict[str, str] = {}
     pieces: list[str] = []
@@ -242,7 +242,7 @@ def relationships(container: ZipContainer, part: str) -> dict[str, Relationship]
 
 
 def first_of_kind(found: dict[str, Relationship], kind: str, otherwise: str) -> str:
-    """The part that the first relationship of this kind leads to."""
+    """The part that the first relationship of this kind leads to, or `otherwise`."""
     return next((relationship.part for relationship in found.values() if relationship.kind == kind), otherwise)
 
 
@@ -255,8 +255,8 @@ def office_document(
     paged: bool = False,
     warnings: Sequence[str] = (),
 ) -> ParsedDocument:
-    """The extracted text with the properties of the file. With `headings_title` the first heading replaces a missing
-    title.
+    """Makes a document of the extracted text and the properties of the file. With `headings_title`, the first heading
+    replaces a missing title.
     """
     names = {"creator": "author", "created": "created", "keywords": "keywords", "subject": "subject"}
     known: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""Where bytes come from."""
+"""Sources of files: folders, git repositories, archives and the web."""

@@ -1,7 +1,7 @@
-"""Zip and tar archives, read in memory: nothing is unpacked onto the disk.
+"""Reads zip and tar archives in memory: nothing is unpacked onto the disk.
 
-Limits count the bytes that come out, whatever the archive says of itself. Links, devices, and names that lead out of
-the archive are left out.
+Limits count the unpacked bytes, not the sizes that the archive states. Links, devices, and names that lead out of the
+archive are left out.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ _MOST_FILES = 200_000
 _MOST_BYTES = 1 << 30
 _MOST_FILE_BYTES = 64 << 20
 _MOST_UNPACKED_BYTES = 4 << 30
-"""With files that are passed over: large files are no documentation, but unpacking them takes time."""
+"""Includes files that are skipped because they are too large to be documentation: unpacking them takes time, too."""
 _MOST_HEADER_BYTES = 1 << 20
 _STEP = 1 << 20
 _DRIVE = re.compile(r"[A-Za-z]:")
 _PACKERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open), (b"\x5d\0\0", lzma.open))
-"""By the first bytes of a packed file."""
+"""The first bytes of a compressed file, and the function that opens it."""
 _DAMAGED = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError),
     *(RuntimeError, MemoryError, OverflowError),
 )
 
 _Member = tuple[str, IO[bytes] | None]
-"""A name, and the content of a plain file of a size that documentation has."""
+"""The name of a member and its content, which is None unless it is a regular file of moderate size."""
 
 
 class _TooLarge(Exception):
-    """Names what exceeds its limit."""
+    """Raised when an archive exceeds a limit; its text names the limit."""
 
 
 def read_archive(name: str, packed: bytes) -> dict[str, bytes]:
-    """The files by path, without the one folder that contains them all: releases are packed that way."""
+    """The files of an archive by path. A single top folder, as in releases, is removed from the paths."""
     try:
         found = _read_all(BytesIO(packed))
     except _TooLarge as error:
@@ -62,7 +62,7 @@ def read_archive(name: str, packed: bytes) -> dict[str, bytes]:
 
 
 def path_inside(name: str) -> str | None:
-    """The path in the usual form; None if it leads out."""
+    """The path in its usual form, or None if it leads out of the archive."""
     path = PurePosixPath(nfc(name.replace("\\", "/")))
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name or _DRIVE.match(path.parts[0]):
         return None
@@ -111,10 +111,10 @@ def _tar_members(packed: BytesIO) -> Iterator[_Member]:
 
 
 class _Unpacked:
-    """The bytes of a tar archive, read once and forwards, with a limit for all bytes and for the headers of one member.
+    """The unpacked bytes of a tar archive, read only forwards, with limits for all bytes and for one member's headers.
 
-    tarfile reads a long name, a list of attributes or a map of holes before its size can be checked, and seeks back
-    for ever at a negative size.
+    tarfile reads a long name, a list of attributes or a map of holes before its size can be checked, and seeks back for
+    ever at a negative size.
     """
 
     def __init__(self, packed: BytesIO) -> None:
@@ -148,7 +148,7 @@ def _check_position(position: int) -> None:
 
 
 def _bounded(member: IO[bytes]) -> bytes | None:
-    """None for a file that is too large to be documentation."""
+    """The content of a member, or None if it is too large to be documentation."""
     parts, length = [], 0
     while part := member.read(_STEP):
         length += len(part)

@@ -1,4 +1,4 @@
-"""A folder on disk: its files and their bytes, and which files are left out and why.
+"""Lists and reads the files of a folder, and reports which files are left out and why.
 
 Ignore rules are ripgrep's (the `ignore` crate): .gitignore as git reads it, plus .kebabignore of the same syntax.
 """
@@ -30,7 +30,7 @@ _READ_ATTEMPTS = 3
 _EARLIEST_NS = -(1 << 63)
 """The earliest time that a store can hold."""
 _CLOCK_GRAIN_NS = 2_000_000_000
-"""A file changed so recently may change again without a new time or size, so that only its bytes tell."""
+"""A file changed more recently than this may change again with the same time and size, so only its bytes tell."""
 
 
 class FoundFile(NamedTuple):
@@ -80,7 +80,7 @@ def scan_folder(
 
 
 def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
-    """Walks all below a folder that the ignore rules keep."""
+    """Walks all files and folders below a folder that the ignore rules keep."""
     builder = (
         ignore.WalkBuilder(root)
         .hidden(not settings.hidden)
@@ -99,7 +99,7 @@ def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
 
 
 def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
-    """What the ignore rules keep: the folders in order, and all entries."""
+    """The paths that the ignore rules keep: the folders in order, and all entries."""
     entries, walk = [], iter(walk_of(root, settings))
     while True:
         try:
@@ -159,7 +159,7 @@ class _Listing:
             self.scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
 
     def _reason_to_skip(self, entry: os.DirEntry[str], status: os.stat_result, path: str) -> str | None:
-        """None to take it, "" to leave it out silently, else the reason under which it is counted."""
+        """The reason to skip an entry; "" to skip it without a report, None to take it."""
         is_kept = entry.path in self._kept
         if stat.S_ISLNK(status.st_mode) or (not is_kept and entry.is_symlink()):
             return "link"
@@ -188,7 +188,7 @@ def _shown(path: str) -> str:
 
 
 def relative_path(root: Path, path: str) -> str:
-    """The path relative to the root, with which every path of the walk begins."""
+    """The path relative to the root, with `/` and in NFC. The path must begin with the root."""
     return nfc(path[len(str(root)) :].lstrip(os.sep).replace(os.sep, "/"))
 
 
@@ -201,14 +201,14 @@ class FileBytes(NamedTuple):
     data: bytes
     size: int
     mtime_ns: int | None
-    """None if the file is too young for its time to prove anything later, or the time is out of range."""
+    """None if the file changed too recently for its time to prove that it is unchanged, or the time is out of range."""
     modified: float
 
 
 def read_file(path: Path, settings: IngestSettings, *, follow_link: bool) -> FileBytes | None:
-    """The bytes at one moment, or None for a file that kept changing while it was read.
+    """The bytes of a file that did not change while it was read; None if it changed at every attempt.
 
-    ParseError if a scan would no longer take it.
+    Raises ParseError if a scan would now skip the file.
     """
     for _ in range(_READ_ATTEMPTS):
         with _opened(path, follow_link) as handle:
@@ -216,7 +216,7 @@ def read_file(path: Path, settings: IngestSettings, *, follow_link: bool) -> Fil
             if is_too_large(before.st_size, settings):
                 raise ParseError("The file has become too large.", reason="too_large")
             data = handle.read(before.st_size + 1)
-        after = os.stat(path)  # noqa: PTH116 - thousands of them
+        after = os.stat(path)  # noqa: PTH116 - faster than Path
         same = (before.st_ino, before.st_size, before.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns)
         if same and len(data) == after.st_size:
             settled = time.time_ns() - after.st_mtime_ns > _CLOCK_GRAIN_NS and after.st_mtime_ns >= _EARLIEST_NS
@@ -240,7 +240,7 @@ class NewFiles(NamedTuple):
 
     number: int
     complete: bool
-    """Whether the time was enough."""
+    """Whether all files were counted before the time ran out."""
 
 
 class KnownFolder(NamedTuple):
@@ -307,12 +307,12 @@ class _Search:
     def kept_of(self, candidates: set[str]) -> int:
         """How many of the candidates, and of the files below them, an ingest would take.
 
-        The walk tells the depth of an entry at no cost, but its path takes longer than all else. So it asks for the
-        path of a folder when an entry below follows, and for that of a file only beside a candidate.
+        The walk gives the depth of an entry quickly, but its path slowly. So paths are read only of folders that
+        contain entries, and of entries beside or below a candidate.
         """
-        beside = {os.path.dirname(path) for path in candidates}  # noqa: PTH120 - as below
+        beside = {os.path.dirname(path) for path in candidates}  # noqa: PTH120 - faster than Path
         waiting = set(candidates)  # candidates that the walk may still reach
-        folders: list[str] = []  # the way from the top to where the walk is
+        folders: list[str] = []  # the folders that contain the current entry, outermost first
         before: ignore.DirEntry | None = None
         walk = iter(walk_of(self._known.root, self._settings))
         while waiting:
@@ -336,7 +336,7 @@ class _Search:
                 path = str(entry.path())
                 if inside or path in candidates:
                     self.count += self._would_be_taken(path)
-                if not os.path.isdir(path):  # noqa: PTH112 - as below
+                if not os.path.isdir(path):  # noqa: PTH112 - faster than Path
                     waiting.discard(path)
         return self.count
 
@@ -353,7 +353,7 @@ class _Search:
 
     def _status(self, path: str) -> os.stat_result | None:
         try:
-            return os.stat(path, follow_symlinks=self._settings.follow_links)  # noqa: PTH116 - maybe thousands of them
+            return os.stat(path, follow_symlinks=self._settings.follow_links)  # noqa: PTH116 - faster than Path
         except OSError:
             return None  # deleted in the meantime
 

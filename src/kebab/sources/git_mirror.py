@@ -1,6 +1,6 @@
-"""A bare repository with only those states of a remote repository that were requested.
+"""A mirror: a bare git repository with only the requested branches and tags of a remote repository.
 
-One mirror per library, shared by all its versions: git fetches each state without its history, and reads files from it
+One mirror per library, shared by all its versions: git fetches each commit without its history, and reads files from it
 without a checkout. git prompts for nothing, runs no hook, helper or submodule, and uses only a few protocols.
 
 All databases of a user share the mirrors. One process at a time fetches into a mirror; nothing in it is deleted while
@@ -32,20 +32,18 @@ from kebab.sources.web import PASSWORD_HINT, FetchLimits
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _SCP_LIKE = re.compile(r"[\w.+-]+@[\w.-]+:(?!//).+")
 _REF = re.compile(r"(?![-./]|@$)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
-"""Names of tags and branches that git accepts, none of which it can take for an option."""
+"""Names of tags and branches that git accepts and cannot mistake for an option."""
 _IN_USER = "%:!$&'()*+,;=-._~"
 """Characters that need no quoting before the @ of an address; git takes another @ for the end of the password."""
 _NO_SUCH_REF = "couldn't find remote ref"
 _POLL_S = 0.2
 _DEFAULT = "refs/kebab/default"
 _DAMAGED = "kebab-damaged"
-"""A file in a mirror that could not be read, which is not used again."""
+"""The name of a file that marks a mirror as damaged, so that it is not used again."""
 _LEFT_BEHIND = ("**/*.lock", "gc.pid", "gc.log", "objects/**/tmp_*", "objects/incoming-*")
-"""What a killed git leaves in a repository."""
+"""Files that a killed git leaves in a repository."""
 _KILLED_WITH_PARENT = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec git "$@" 3<&-'
-"""git, and a shell that kills it when the other end of its input is closed, which also happens when this process is
-killed.
-"""
+"""A shell command that runs git, and kills it when the pipe at its input is closed, as when this process is killed."""
 _CONFIG: dict[str, str] = {
     "core.hooksPath": os.devnull,
     "credential.helper": "",
@@ -62,19 +60,17 @@ _CONFIG: dict[str, str] = {
 }
 
 _HELPER = '!f() { test "$1" = get && printf "username=%s\npassword=%s\n" "$KEBAB_GIT_NAME" "$KEBAB_GIT_PASSWORD"; }; f'
-"""Gives git the name and password from its environment: everyone can read the arguments of a process, and messages
-contain them.
-"""
+"""A credential helper with the name and password from its environment, because every user can read arguments."""
 _UNDELTAED = "--upload-pack=git -c pack.window=0 upload-pack"
-"""On the same machine, compressing files against each other saves nothing, and is most of the work."""
+"""Turns off delta compression for a repository on this machine, where it saves nothing but is most of the work."""
 
 
 class _TooMuch(SourceError):
-    """The size limit is exceeded."""
+    """Raised when a fetch exceeds the size limit."""
 
 
 class _Failed(SourceError):
-    """git ended with an error."""
+    """Raised when git ends with an error."""
 
 
 class GitTree:
@@ -144,7 +140,7 @@ class GitMirror:
         return [line.partition("\trefs/tags/")[2] for line in listed.splitlines() if "\trefs/tags/" in line]
 
     def fetch_default(self) -> GitTree:
-        """The state that the remote repository has checked out: its default branch, or a commit without one."""
+        """Fetches the checked-out commit of the remote repository, usually that of its default branch."""
         return self._fetched("HEAD", _DEFAULT, "branch to read", hint="Name one with --branch.")
 
     def fetch_branch(self, branch: str) -> GitTree:
@@ -175,7 +171,7 @@ class GitMirror:
                 self._ends = None
 
     def _commit(self, reference: str, called: str) -> str:
-        """The commit of a reference. A tag may also name a file or a folder."""
+        """The commit of a reference; raises SourceError if a tag names a file or a folder instead."""
         try:
             return self.run("rev-parse", "--verify", f"{reference}^{{commit}}").decode().strip()
         except _Failed as error:
@@ -196,12 +192,12 @@ class GitMirror:
             self._fetch_anew(refspec, lock, error, was_there)
         else:
             if before < (now := _megabytes(self._folder)) and now > self._limits.megabytes / 2:
-                # Drops states of branches that have moved on, unless another process reads.
+                # Drops old commits of branches that have moved on, unless another process reads.
                 with suppress(BlockingIOError, SourceError), _unread_mirror(self._folder):
                     self.run("gc", "--prune=now", "--quiet")
 
     def _fetch_anew(self, refspec: str, lock: int, error: SourceError, was_there: bool) -> None:
-        """Raises `error` if the remote repository does not answer, or a new mirror has just been tried."""
+        """Fetches into a new mirror; raises `error` if the remote does not answer or a new mirror has just failed."""
         try:
             their_format = self._object_format()
         except SourceError:
@@ -218,7 +214,7 @@ class GitMirror:
         self.run("fetch", *options, "--", self._url, refspec, held=lock)
 
     def _is_usable(self) -> bool:
-        """Removes what a killed git left, which is safe under the lock for fetching, and checks the mirror."""
+        """Whether the mirror is usable. First removes what a killed git left, safe under the lock for fetching."""
         for pattern in _LEFT_BEHIND:
             for left in list(self._folder.glob(pattern)):
                 _remove(left)
@@ -246,8 +242,8 @@ class GitMirror:
         return "sha256" if len(first) == 64 else "sha1"
 
     def run(self, *arguments: str, local: bool = True, held: int | None = None) -> bytes:
-        """The output of git; SourceError if it fails or takes too long. With `held`, the lock for fetching, also if it
-        fetches too much.
+        """Runs git and returns its output; raises SourceError if it fails or takes too long. With `held`, the lock for
+        fetching, also if the mirror gets too large.
         """
         ours, theirs = os.pipe()
         kept = () if held is None else (held,)
@@ -263,9 +259,7 @@ class GitMirror:
         return output
 
     def _wait_for(self, process: subprocess.Popen[bytes], *, limits_size: bool) -> tuple[bytes, bytes]:
-        """The output and the errors of a process, which is stopped when it takes too long or makes the mirror too
-        large.
-        """
+        """Returns the output and errors of a process; stops it if it takes too long or the mirror gets too large."""
         limits = self._limits
         ends = self._ends or time.monotonic() + limits.seconds
         try:
@@ -293,9 +287,7 @@ class GitMirror:
         lifeline: int | None = None,
         kept: tuple[int, ...] = (),
     ) -> subprocess.Popen[bytes]:
-        """Starts git. It ends when the other end of the pipe `lifeline` is closed; the locks `kept` stay locked until
-        then.
-        """
+        """Starts git, which is killed when the pipe `lifeline` is closed. git keeps the locks `kept` until it ends."""
         own = [part for key, value in _CONFIG.items() for part in ("-c", f"{key}={value}")]
         place = ["--git-dir", str(self._folder)] if local else []
         environment = _environment()
@@ -336,13 +328,13 @@ def _fetch_lock(folder: Path, seconds: float) -> Iterator[int]:
     try:
         yield lock
     finally:
-        fcntl.flock(lock, fcntl.LOCK_UN)  # also for a killed git that has not ended yet
+        fcntl.flock(lock, fcntl.LOCK_UN)  # releases it even if a killed git has not ended yet
         os.close(lock)
 
 
 @contextmanager
 def _unread_mirror(folder: Path) -> Iterator[None]:
-    """Holds the mirror while no process reads it; BlockingIOError if one does. A reader needs the lock for fetching."""
+    """Locks the mirror while no process reads it, else BlockingIOError. The caller holds the lock for fetching."""
     lock = _lock(folder, "reading", fcntl.LOCK_EX)
     try:
         yield
@@ -351,7 +343,7 @@ def _unread_mirror(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path, name: str, kind: int) -> int:
-    """A locked open file beside the mirror; BlockingIOError while another process has the lock."""
+    """Locks a file beside the mirror and returns its descriptor; BlockingIOError if another process has the lock."""
     path = folder.with_name(f"{folder.name}.{name}")
     try:
         make_folder(path.parent)
@@ -397,7 +389,7 @@ def _remove(path: Path) -> None:
 
 
 def checked_url(url: str) -> str:
-    """The address in the form that git takes; SourceError if git must not be given it."""
+    """The address in the form that git takes; raises SourceError if it is malformed or unsafe."""
     shown, example = f"{shown_address(url)!r}", "For example: https://github.com/owner/project"
     if any(ord(character) < 32 or ord(character) == 127 for character in url) or url.startswith("-"):
         raise SourceError(f"{shown} is not the address of a repository.", hint=example)
@@ -405,7 +397,7 @@ def checked_url(url: str) -> str:
         return url
     try:
         parts = urlsplit(url)
-        _ = parts.port  # ValueError if a password with a slash is in its place
+        _ = parts.port  # raises ValueError if a password with a slash is in its place
     except ValueError:
         hint = "In a password, / is written %2F, @ %40 and : %3A."
         raise SourceError(f"{shown} is not the address of a repository.", hint=hint) from None

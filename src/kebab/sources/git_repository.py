@@ -1,7 +1,7 @@
-"""The git repository of a folder: its name, the checked-out branch and commit. Addresses of repositories.
+"""Finds the git repository of a folder with its branch and commit, and reads addresses of repositories.
 
-Reads git's own files without running git, which may not be installed and runs what a repository tells it to. Whatever
-is missing, damaged or of an unknown form is left out; no file of a repository can make this fail.
+Reads git's own files instead of running git, which may not be installed and runs commands that a repository configures.
+Data that is missing, damaged or of an unknown form is left out and never raises an error.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kebab.core.documents import Repository
 from kebab.core.files import read_regular
 
 _MOST_BYTES = 1 << 20
-"""Of a file of git: `config` and the like are small."""
+"""The most bytes that are read of a file of git: `config` and the like are small."""
 _MOST_PACKED_REFS = 1 << 26
 _MOST_STEPS = 5
 """How many references to follow."""
 SCP_LIKE = re.compile(r"[\w.+-]+@(?P<host>[\w.-]+):(?P<path>.+)")
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 _NAME = r"[\w.+-]{1,255}"
-"""Of a repository in a url. Text with other characters may be a password, and is not kept."""
+"""The name of a repository in a url. Text with other characters may be a password, and is not kept."""
 _SECTION = r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]'
 _BRANCHES = "refs/heads/"
 
@@ -63,7 +63,7 @@ def checked_out(folder: Path) -> object:
 
 
 def source_url(repository: str | None, commit: str | None, path: str, lines: tuple[int, int] | None) -> str | None:
-    """The web address of lines of a file, on the hosts whose addresses are known."""
+    """The web address of lines of a file on GitHub or GitLab; None for other hosts or without a commit."""
     host, place = host_and_place(repository or "")
     blob = {"github.com": "blob", "gitlab.com": "-/blob"}.get(host)
     if blob is None or commit is None:
@@ -88,7 +88,7 @@ def host_and_place(url: str) -> tuple[str, str]:
 
 
 def on_github(repository: str | None) -> tuple[str, str] | None:
-    """Owner and project of a repository on GitHub."""
+    """Owner and project of a repository on GitHub; None for other addresses."""
     host, place = host_and_place(repository or "")
     parts = place.split("/")
     return (parts[0], parts[1]) if host == "github.com" and len(parts) == 2 and all(parts) else None
@@ -137,7 +137,7 @@ def _reference_in(value: str) -> str | None:
 
 
 def _packed(path: Path, reference: str) -> str:
-    """The commit of a reference. Lines of another form are comments, or belong to the line before."""
+    """The commit of a reference in the file packed-refs, or an empty string."""
     for line in _text_of(path, _MOST_PACKED_REFS).splitlines():
         commit, _, name = line.strip().partition(" ")
         if name == reference:
@@ -160,7 +160,7 @@ def _origin_url(config: str) -> str:
 
 
 def _name_in_url(url: str) -> str | None:
-    """The last part of its path without .git. Nothing else is kept: a url may contain a name, password or token."""
+    """The repository name in a url, or None. The rest of the url may contain a password or token and is not kept."""
     try:
         path = unquote(urlsplit(url).path) if "://" in url else url
     except ValueError:

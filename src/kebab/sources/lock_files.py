@@ -36,7 +36,7 @@ _GO_VERSION = re.compile(r"v\d")
 class LockedPackage(NamedTuple):
     name: str
     version: str | None
-    """None if any version will do."""
+    """None if the file does not pin a version."""
     file: str = ""
     """The lock file, relative to the folder of the project."""
     depth: int = 0
@@ -47,7 +47,7 @@ _Reader = Callable[[str], Iterator[LockedPackage]]
 
 
 def locked_packages(project: Path) -> list[LockedPackage]:
-    """The packages in the order of the table above, possibly more than once."""
+    """The packages of a project's lock files, in the order of `_READERS`. A package may occur more than once."""
     if not project.is_dir():
         hint = "Name the folder that holds the project's lock file."
         raise SourceError(f"{project} is not a folder.", hint=hint, path=str(project))
@@ -85,7 +85,7 @@ def _understood(read: _Reader, path: Path) -> list[LockedPackage]:
 
 
 def _is_name(value: Any) -> bool:
-    """Names are shown to people: no control characters, and nothing that cannot be written."""
+    """Whether a value is printable text: names and versions are shown to people."""
     return isinstance(value, str) and value != "" and value.isprintable()
 
 
@@ -96,8 +96,8 @@ def _toml_packages(text: str) -> Iterator[LockedPackage]:
 
 
 def _cargo_packages(text: str) -> Iterator[LockedPackage]:
-    """The project's own packages have no source. They name a dependency with its version, "widget 1.2.0", if there are
-    two.
+    """Yields the packages of a Cargo.lock. Those without a source are the project's own, and name its direct
+    dependencies: "widget", or "widget 1.2.0" if there are two versions.
     """
     packages = read_toml(text).get("package", [])
     own = [package for package in packages if package.get("source") is None]
@@ -156,7 +156,7 @@ def _go_modules(text: str) -> Iterator[LockedPackage]:
 
 
 def _go_lines(text: str) -> Iterator[tuple[str, list[str], str]]:
-    """The keyword of each line, its own or that of its block, its words and its comment."""
+    """Yields the keyword of each line or of the block around it, the words of the line, and its comment."""
     block = None
     for line in text.splitlines():
         code, _, comment = line.partition("//")

@@ -1,4 +1,4 @@
-"""The origin of a library by the argument of `kb lib add`: a repository, folder, file or archive, and its name."""
+"""Finds and reads the origin of a library, the argument of `kb lib add`: a repository, folder, file or archive."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LIBRARY_ID = re.compile(r"/[^/\s@]{1,200}/[^/\s@]{1,200}")
 class Origin(NamedTuple):
     kind: OriginKind
     address: str
-    """As given, with name and password; or an absolute path."""
+    """The address as given, with name and password; or an absolute path."""
     library_id: str
     name: str
     repository: str | None = None
@@ -84,7 +84,7 @@ def _local(path: Path, given: str) -> Origin:
 
 
 def _kind_of_web_file(url: str) -> OriginKind | None:
-    """None for a repository."""
+    """The kind of the file at a web address; None for the address of a repository."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         return None
@@ -94,7 +94,7 @@ def _kind_of_web_file(url: str) -> OriginKind | None:
 
 
 def _web_file(url: str, kind: OriginKind) -> Origin:
-    """The host is a better name than llms.txt, which many sites have."""
+    """The origin of a file on the web. An llms.txt is named after its host, because many sites have one."""
     parts = urlsplit(url)
     name, version = _name_and_version(unquote(parts.path).rpartition("/")[2])
     host = _name(parts.hostname or "web")
@@ -106,7 +106,7 @@ def _archive_suffix(name: str) -> str:
 
 
 def _name_and_version(file: str) -> tuple[str, str | None]:
-    """The name of a library, and of an archive the version at the end of its name."""
+    """The name of a library by the name of its file, and for an archive the version at the end of that name."""
     suffix = _archive_suffix(file)
     if not suffix:
         return _name(file_stem(file)), None
@@ -127,8 +127,8 @@ def _name(text: str) -> str:
 
 
 def library_tree(origin: Origin, tag: str | None, branch: str | None, settings: Settings, cache: Path) -> FileTree:
-    """The files, fetched unless they are on this machine. Of a repository those of the tag, else of the branch, else
-    of the default branch.
+    """The files of an origin, fetched unless they are on this machine. Of a repository, the files of the tag, else of
+    the branch, else of the default branch.
     """
     if origin.kind == "git":
         mirror = _mirror(origin, settings, cache)
@@ -142,7 +142,7 @@ def library_tree(origin: Origin, tag: str | None, branch: str | None, settings: 
 
 
 def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: Path) -> None:
-    """SourceError, with similar tags, unless a repository has all of these."""
+    """Raises SourceError, with similar tags as a hint, if a repository lacks one of these tags."""
     if origin.kind != "git":
         return
     existing = _mirror(origin, settings, cache).tags()
@@ -188,7 +188,7 @@ def _file(place: str, limits: FetchLimits) -> tuple[str, bytes]:
 
 
 class _OpenTree:
-    """Files outside of git, which need no preparation to be read."""
+    """A file tree outside of git, which needs no process to read files."""
 
     commit = None
 

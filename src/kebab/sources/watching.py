@@ -25,7 +25,7 @@ _TICK_MS = 300
 class Watch:
     """Watches folders and files in a thread, so that a running ingest can ask whether there are changes.
 
-    At first all of them count as changed, because something may have changed before the watch began.
+    At first all folders and files count as changed, because something may have changed before the watch began.
     """
 
     def __init__(self, roots: Sequence[Path], own_files: Collection[Path] = ()) -> None:
@@ -79,10 +79,10 @@ class _State(NamedTuple):
     """The state of a folder or file itself, without what is below it."""
 
     folder: tuple[int, int] | None
-    """The identity of the folder: another one after it was deleted and made again."""
+    """The identity of the folder, which is another one after it was deleted and made again."""
     file: tuple[int, int, int] | None
     head: object
-    """The checked-out commit: a new one may leave all files unchanged."""
+    """A value that changes with the checked-out commit, even if all files stay unchanged."""
 
 
 def _changes(roots: Sequence[Path], own: Collection[str], stop: Event) -> Iterator[set[Path]]:
@@ -90,7 +90,7 @@ def _changes(roots: Sequence[Path], own: Collection[str], stop: Event) -> Iterat
     changed = set(roots)
     while not stop.is_set():
         folders = [root for root in roots if states[root].folder]
-        changed |= set(folders)  # the system does not report changes before it watches
+        changed |= set(folders)  # the system does not report changes made before it watches
         for reported in _changes_below(folders, own, stop):
             before, states = states, {root: _state(root) for root in roots}
             changed |= reported | {root for root in roots if states[root] != before[root]}
@@ -98,11 +98,11 @@ def _changes(roots: Sequence[Path], own: Collection[str], stop: Event) -> Iterat
                 yield changed
             changed = set()
             if any(states[root].folder != before[root].folder for root in roots):
-                break  # the system still watches the folder that was there before
+                break  # the system still watches the old folder
 
 
 def _changes_below(folders: Sequence[Path], own: Collection[str], stop: Event) -> Iterator[set[Path]]:
-    """The folders in which something has changed, or nothing, at least once per tick."""
+    """Yields the folders with changes, at least once per tick; an empty set without changes."""
     if not folders:
         while not stop.wait(_TICK_MS / 1000):
             yield set()

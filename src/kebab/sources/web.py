@@ -109,7 +109,7 @@ def repository_facts(owner: str, project: str, api: str, seconds: float) -> Repo
 def checked_web_address(url: str) -> str:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # ValueError if a password with a slash is in its place
+        _ = parts.port  # raises ValueError if a password with a slash is in its place
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable() and " " not in url
     except ValueError:
         is_one = False
@@ -120,7 +120,7 @@ def checked_web_address(url: str) -> str:
 
 
 def _authorization(url: str) -> dict[str, str]:
-    """The header with the name and password of an address, or of ~/.netrc; none without any."""
+    """The Authorization header with the name and password of an address or of ~/.netrc; empty without them."""
     parts = urlsplit(url)
     name, password = unquote(parts.username or ""), unquote(parts.password or "")
     if parts.username is None:
@@ -143,5 +143,5 @@ def _host(parts: SplitResult) -> str:
 
 
 def _shown(url: str) -> str:
-    """The address without name, password and query, which may be a key."""
+    """The address without name, password and query, which may contain a key."""
     return re.split(r"[?#]", shown_address(url), maxsplit=1)[0]
