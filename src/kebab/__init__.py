@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     open = open_knowledge_base
 
-# Loaded when first used: the command line imports this package too, and must not pay for what it does not need.
+# Modules are imported on first use, because the command line also imports this package and must start quickly.
 _HOMES = {
     "Answer": "kebab.core.answers",
     "Citation": "kebab.core.citations",

@@ -1,6 +1,6 @@
-"""Requests to endpoints that the user named: one way of sending, one set of limits, one set of errors.
+"""Sends requests to model endpoints that the user configured, with the same limits and errors for all of them.
 
-Nothing is sent anywhere unless a setting names a model behind an endpoint (`embedding.model`, `ask.model`).
+Nothing is sent unless a setting names a model at an endpoint (`embedding.model`, `ask.model`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kebab.http_client import Response, opened
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed later."""
 _ABOUT_THE_TEXT = frozenset({400, 413, 422})
-"""Statuses that refuse the content of a request, and so a text in it."""
+"""Statuses that mean that the server refuses the text in the request."""
 _LONGEST_EXCUSE_S = 5.0
-"""How long the body of an error is read."""
+"""The time limit for reading the body of an error response."""
 _LONGEST_ANSWER = 1 << 28
 
 
 class Passing(Exception):
-    """A failure after which trying again makes sense."""
+    """A temporary failure: the same request may succeed later."""
 
     def __init__(self, error: ModelUnreachable, wait_s: float | None = None, *, by_server: bool = False) -> None:
-        """`by_server`: the server answered that it failed."""
+        """`wait_s`: when to try again, if the server said so. `by_server`: the server reported an internal error."""
         super().__init__(error.message)
         self.error = error
         self.wait_s = wait_s
@@ -37,16 +37,16 @@ class Passing(Exception):
 
 
 class Endpoint(NamedTuple):
-    """Where to send requests for one section of the settings; errors name settings of this section."""
+    """The endpoint of one section of the settings. Error messages name settings of this section."""
 
     address: str
     key: str
     timeout_s: float
     section: str
     meanwhile: str
-    """What the user can do while it does not answer."""
+    """For error messages: what the user can do while the endpoint does not answer."""
     too_long: str
-    """What to change when a text is too long for the model."""
+    """For error messages: what to change when a text is too long for the model."""
 
     @property
     def key_variable(self) -> str:
@@ -56,7 +56,7 @@ class Endpoint(NamedTuple):
     def opened(
         self, body: dict[str, Any], *, accept: str = "application/json", stop: Callable[[], bool] | None = None
     ) -> Iterator[Response]:
-        """The response to a request. Its body arrives while it is read, within the time limit."""
+        """Sends a request and returns the response, whose body is received while the caller reads it."""
         headers = {"Content-Type": "application/json", "Accept": accept}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -78,7 +78,7 @@ class Endpoint(NamedTuple):
             yield response
 
     def asked(self, body: dict[str, Any]) -> Any:
-        """The answer, parsed as JSON."""
+        """Sends a request and returns the response, parsed as JSON."""
         try:
             with self.opened(body) as response:
                 said = _body(response)
@@ -122,7 +122,7 @@ class Endpoint(NamedTuple):
 def endpoint(
     section: str, address: str, path: str, key: str, timeout_s: float, *, meanwhile: str, too_long: str
 ) -> Endpoint:
-    """A checked endpoint: a faulty address or key is an error before anything is sent."""
+    """Creates an Endpoint. Raises ConfigError for an invalid address or key, before anything is sent."""
     address = address.rstrip("/")
     if not address.startswith(("http://", "https://")):
         raise ConfigError(

@@ -1,7 +1,7 @@
-"""HTTP requests with one time limit for the whole request, which the caller can cancel at any moment.
+"""HTTP requests with a time limit for the whole request, which the caller can also cancel at any moment.
 
-The limits of httpx hold for each read, so a server that sends a byte now and then would never time out. A request
-therefore runs on an event loop in its own thread, where it can be cancelled at any point but during a name lookup.
+The time limits of httpx apply to each single read, so a server that sends a byte now and then would never time out. A
+request therefore runs on an event loop in its own thread, where it can be cancelled, except during a name lookup.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOOK_UP_S = 0.05
-"""How often a waiting request asks its caller whether to go on."""
+"""How often a waiting request checks whether the caller wants to stop."""
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Stopped(Exception):
-    """The caller does not want the answer any more."""
+    """Raised when the caller has stopped the request."""
 
 
 class Response:
-    """A status with headers, and a body that arrives while it is read; OSError if the connection breaks."""
+    """Status, headers and body. The body is received while it is read; OSError if the connection breaks."""
 
     def __init__(self, response: httpx2.Response, waiting: _Waiting) -> None:
         self.status = response.status_code
@@ -41,13 +41,13 @@ class Response:
         self._waiting = waiting
 
     def parts(self, seconds: float = inf) -> Iterator[bytes]:
-        """The parts of the body. TimeoutError after so many seconds, or at the limit of the request."""
+        """The parts of the body. TimeoutError after this many seconds, or at the time limit of the request."""
         ends = time.monotonic() + seconds
         while part := self._waiting.result(lambda: anext(self._parts, b""), ends):
             yield part
 
     def lines(self, longest: int) -> Iterator[str]:
-        """Lines of text with their line ends; longer ones are split."""
+        """The body's lines with their line ends; lines of more than `longest` bytes may be split."""
         line = b""
         for part in self.parts():
             *whole, line = (line + part).split(b"\n")
@@ -70,7 +70,7 @@ def opened(
     quiet_seconds: float | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Iterator[Response]:
-    """The response to a request, with any status; redirects are not followed.
+    """Sends a request and returns the response, whatever its status. Redirects are not followed.
 
     Raises OSError if there is no answer, TimeoutError after `seconds` in all or `quiet_seconds` without data, and
     Stopped once `stop` returns true.
@@ -105,12 +105,12 @@ def opened(
             yield Response(response, waiting)
         finally:
             portal.call(client.aclose)
-            for connection in connections:  # httpx leaves one open that is cancelled while it shakes hands
+            for connection in connections:  # httpx leaves a connection open that is cancelled during its TLS handshake
                 portal.call(connection.aclose)
 
 
 class _Waiting:
-    """Waits for work on the event loop, and cancels it when it is no longer wanted."""
+    """Waits for work on the event loop, and cancels the work on a timeout or when the caller stops it."""
 
     def __init__(self, portal: BlockingPortal, ends: float, stop: Callable[[], bool] | None) -> None:
         self._portal = portal
@@ -132,7 +132,7 @@ class _Waiting:
                     if future.done() or time.monotonic() >= ends:
                         raise TimeoutError("timed out") from None
         finally:
-            future.cancel()  # does nothing to one that is done
+            future.cancel()  # has no effect on a finished future
 
 
 @contextmanager
@@ -143,15 +143,20 @@ def _as_os_errors() -> Iterator[None]:
         yield
     except httpx2.TimeoutException as error:
         raise TimeoutError("timed out") from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError) as error:  # the last two: a faulty proxy
+    except (
+        httpx2.HTTPError,
+        httpx2.InvalidURL,
+        ValueError,
+        ImportError,
+    ) as error:  # an invalid proxy raises one of the last two
         raise OSError(_reason(error)) from error
 
 
 def _reason(error: BaseException) -> str:
-    """The system's own message if connecting failed, from inside the exceptions of httpx and anyio."""
+    """The message of an error; if connecting failed, the operating system's message from the nested exceptions."""
     said, inner = str(error) or type(error).__name__, error.__context__
     while inner is not None:
-        if isinstance(inner, BaseExceptionGroup):  # one for each address of the host
+        if isinstance(inner, BaseExceptionGroup):  # it has one exception for each address of the host
             inner = inner.exceptions[0]
         if isinstance(inner, OSError) and inner.errno is not None and "Connect call failed" in str(inner):
             return f"[Errno {inner.errno}] {os.strerror(inner.errno)}"
@@ -160,7 +165,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address; never one for this machine."""
+    """The proxy that the environment sets for this URL; None for addresses of this machine."""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)

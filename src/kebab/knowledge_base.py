@@ -1,4 +1,4 @@
-"""KnowledgeBase: the facade, with one method for everything that can be done. Every surface uses it.
+"""KnowledgeBase: the facade with one method for every operation. All interfaces use it.
 
 with kebab.open("notes.sqlite") as kb:
     kb.ingest("~/notes")
@@ -55,9 +55,7 @@ Texts = str | Sequence[str]
 def open_knowledge_base(
     db: str | os.PathLike[str] | None = None, *, config: str | os.PathLike[str] | None = None, **settings: Any
 ) -> KnowledgeBase:
-    """The knowledge base in `db`, or the default one. Settings may be given as section_name=value, e.g.
-    search_default_k=5.
-    """
+    """Opens the knowledge base `db`, or the default. Settings are given as section_name=value (search_default_k=5)."""
     flags = {key.replace("_", ".", 1): value for key, value in settings.items()}
     if db is not None:
         flags["store.path"] = os.fspath(db)
@@ -66,11 +64,11 @@ def open_knowledge_base(
 
 class KnowledgeBase:
     def __init__(self, loaded: LoadedSettings, *, paths_on_disk: bool = True) -> None:
-        """Any number of threads may use it. `paths_on_disk`: whether a document may be named by its path on disk."""
+        """Any number of threads may use it. `paths_on_disk`: whether documents may be named by their paths on disk."""
         self.loaded = loaded
         self.session = Session(loaded.settings, paths_on_disk=paths_on_disk)
         self.last_ingest: IngestReport | None = None
-        """Of the current or last run; it is correct at every moment, also after an interruption."""
+        """The report of the current or last ingest. It is correct at every moment, also after an interruption."""
 
     def __enter__(self) -> KnowledgeBase:
         return self
@@ -94,15 +92,15 @@ class KnowledgeBase:
 
     @property
     def path(self) -> Path:
-        """The file of the database; UsageError where it is none."""
+        """The database file; UsageError if the knowledge base is not a file."""
         if self.session.store.file is None:
             raise UsageError(f"{self.address} is no file on this machine.", hint="Name a database file with --db.")
         return self.session.store.file
 
     def variant(self, *, expecting: Sequence[str] = (), **search: Any) -> KnowledgeBase:
-        """The same store and models with other settings of [search]; queries in `expecting` are embedded in batches.
+        """A knowledge base with the same store and models, but other [search] settings. Closing one closes both.
 
-        Closing one closes both.
+        The queries in `expecting` are embedded in batches.
         """
         other = copy(self)
         other.session = self.session.variant(expecting=expecting, **search)
@@ -151,9 +149,9 @@ class KnowledgeBase:
         without_snippets: bool = False,
         **aliases: Any,
     ) -> SearchResponse:
-        """Hits for a query. The options mean what those of `kb search` mean; `filters` may be given as one object.
+        """Returns hits for a query. The options are those of `kb search`; `filters` combines all filters in one object.
 
-        `without_snippets`: hits have their whole text, and no snippet.
+        `without_snippets`: hits have their whole text and no snippet.
         """
         return search(self.session, self._request(query, locals()), without_snippets=without_snippets)
 
@@ -189,10 +187,9 @@ class KnowledgeBase:
         explain: bool | None = None,
         **others: Any,
     ) -> Answer:
-        """An answer made of what was ingested, each claim cited and checked, or why there is none; the options are
-        those of `search`.
+        """Returns an answer from the ingested documents, each claim cited and checked, or the reason why there is none.
 
-        `on_text` gets what a model writes, piece by piece; it is given up once `stop` says so.
+        Options are those of `search`. A model's text is passed to `on_text` piece by piece, until `stop` returns true.
         """
         from kebab.answering.ask import ask
 
@@ -231,13 +228,13 @@ class KnowledgeBase:
         neighbours: int | None = None,
         **others: Any,
     ) -> SearchResponse:
-        """Passages like the one with this chunk id, path or citation; the options are those of `kb similar`."""
+        """Returns passages similar to the one with this chunk id, path or citation. Options: as of `kb similar`."""
         from kebab.search.similar import similar
 
         return similar(self.session, self._request(reference, locals()), other_docs=other_docs)
 
     def _request(self, query: str | SearchQuery | SearchRequest, arguments: Mapping[str, Any]) -> SearchRequest:
-        """The checked request of a call with these arguments; its library, if it names one, exists."""
+        """The checked request for a method's arguments. A library that it names is resolved to an existing one."""
         if isinstance(query, SearchRequest):
             request = query
         else:
@@ -250,7 +247,7 @@ class KnowledgeBase:
 
     @contextmanager
     def retrievers(self) -> Iterator[Retrievers]:
-        """The lexical, vector and hybrid retriever of what is stored now, to compose others of."""
+        """The lexical, vector and hybrid retrievers of the current content, for use in other retrievers."""
         with self.session.existing() as reading:
             yield open_retrievers(self.session, reading)
 
@@ -265,10 +262,10 @@ class KnowledgeBase:
         known_only: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
-        """Indexes new and changed files below the paths and removes deleted ones; without paths, in every known source.
+        """Indexes new and changed files below the paths, or of all known sources, and removes deleted ones.
 
-        With `embed`, chunks without a vector get one afterwards. `password`: for encrypted PDFs instead of the one in
-        the settings. `known_only`: paths that belong to no known source are skipped.
+        `embed`: chunks without a vector then get one. `password`: replaces the PDF password of the settings.
+        `known_only`: skips paths that belong to no known source.
         """
         from kebab.ingest.report import IngestReport
         from kebab.ingest.run import ingest
@@ -288,9 +285,9 @@ class KnowledgeBase:
     def watch(
         self, *paths: str | os.PathLike[str], name: str | None = None, embed: bool = True, stop: Event | None = None
     ) -> Iterator[IngestReport | KebabError]:
-        """Brings the paths, or every known source, up to date, and again after each change, until `stop` is set.
+        """Ingests the paths, or all known sources, now and after each change, until `stop` is set.
 
-        Yields a report whenever something was done, and the error if it cannot be done now (a missing folder, another
+        Yields a report after each ingest that did something, or the error that prevents one (a missing folder, another
         writer).
         """
         from kebab.ingest.watch import Watching
@@ -300,21 +297,21 @@ class KnowledgeBase:
     def ingest_text(
         self, text: str, *, title: str, embed: bool = True, progress: Progress | None = None
     ) -> IngestReport:
-        """One document without a file."""
+        """Indexes a text as a document that has no file."""
         from kebab.ingest.run import ingest_text
 
         return ingest_text(self.session, text, title=title, embed=embed, progress=progress)
 
     def remove_source(self, name: str) -> int:
-        """Forgets a source and all that came from it. Returns the number of its documents. The files stay."""
+        """Removes a source and its documents from the index, and returns their number. The files stay."""
         from kebab.ingest.sources import remove_source
 
         return remove_source(self.session, name)
 
     def describe_source(self, place: str, text: str) -> Description:
-        """Attaches a note to SOURCE or SOURCE/FOLDER, in place of the one it had; an empty text removes it.
+        """Adds or replaces the note on SOURCE or SOURCE/FOLDER; an empty text removes it.
 
-        Hits below carry it as `context`, and its words count as words of every passage there.
+        Hits from there show the note as `context`, and its words count as words of every passage there.
         """
         from kebab.ingest.sources import describe_source
 
@@ -322,7 +319,7 @@ class KnowledgeBase:
 
     @property
     def libraries(self) -> Libraries:
-        """Documentation of libraries: adding, refreshing and searching it."""
+        """The operations on libraries: adding, refreshing and searching their documentation."""
         from kebab.library.libraries import Libraries
 
         return Libraries(self.session)
@@ -355,7 +352,7 @@ class KnowledgeBase:
             return reading.catalog.tags() if reading else []
 
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
-        """By id, beginning of an id, path, SOURCE:path, or as notes link to it."""
+        """A document and its chunks, by id, start of an id, path, SOURCE:path, or name as in links between notes."""
         from kebab.search.lookup import find_document
 
         with self.catalog() as catalog:
@@ -379,14 +376,14 @@ class KnowledgeBase:
             return fetching.fetch_chunk(catalog, key)
 
     def fetch_span(self, citation: str) -> Fetched:
-        """Exactly the cited lines of the indexed text."""
+        """The cited lines or the cited page of the indexed text."""
         from kebab.search import fetching
 
         with self.catalog() as catalog:
             return fetching.fetch_span(catalog, citation)
 
     def fetch_cited(self, uri: str) -> Fetched:
-        """The cited lines or page, or the whole document where none are cited."""
+        """The cited lines or page, or the whole document if the citation is only a path."""
         from kebab.search import fetching
 
         with self.catalog() as catalog:
@@ -398,7 +395,7 @@ class KnowledgeBase:
         return verify(self.session)
 
     def file_of(self, source: str, path: str) -> Path:
-        """The file behind a document, to open it."""
+        """The file of a document on disk; NotFound if it has none."""
         from kebab.upkeep.verify import locate
 
         for record in self.sources():
@@ -407,7 +404,7 @@ class KnowledgeBase:
         raise NotFound(f"{path} is not a file on disk.", hint=f"Read it with: kb fetch doc {source}:{path}")
 
     def place_of(self, hit: SearchHit) -> tuple[Path, int | None]:
-        """The file of a hit, and the line where its passage begins now (None if it has no lines)."""
+        """The file of a hit, and the line where its passage begins now, or None if it has no lines."""
         from kebab.upkeep.verify import line_in_file
 
         file = self.file_of(hit.source, hit.doc_path)
@@ -420,19 +417,19 @@ class KnowledgeBase:
     # --- life cycle
 
     def rebuild_fts(self) -> int:
-        """The number of chunks the text index was rebuilt from."""
+        """Rebuilds the text index from the stored texts, and returns the number of chunks."""
         with self.session.writing("kb index --rebuild-fts", existing=True, mending=True) as writing:
             return writing.rebuild_fts()
 
     def rebuild_vectors(self, progress: Progress | None = None) -> IngestReport:
-        """Forgets all vectors and makes them anew with the model of the settings."""
+        """Deletes all vectors and makes them again with the model of the settings."""
         from kebab.ingest.embedding import rebuild_vectors
 
         return rebuild_vectors(self.session, progress)
 
     def migration_to(self, target: KnowledgeBase, progress: Progress | None = None) -> Migration:
-        """Its `run` copies everything into an empty knowledge base and compares both. After an interruption, another
-        one continues.
+        """A migration, whose `run` copies everything to the empty `target` and compares both. A new migration continues
+        an interrupted one.
         """
         from kebab.upkeep.migration import Migration
 
@@ -443,15 +440,15 @@ class KnowledgeBase:
             writing.optimize()
 
     def backup(self, target: Path, *, force: bool = False) -> int:
-        """The size of the copy in bytes."""
+        """Copies the database to `target`, and returns the size of the copy in bytes."""
         return self.session.store.backup(target, force=force)
 
     def reset(self) -> bool:
-        """Deletes the database; whether there was one."""
+        """Deletes the database, and returns whether there was one."""
         return self.session.store.reset()
 
     def size(self) -> int:
-        """Of the database in bytes; 0 if it is not known."""
+        """The size of the database in bytes; 0 if it is unknown."""
         return self.session.store.size()
 
     def health(self) -> list[Check]:
@@ -461,13 +458,13 @@ class KnowledgeBase:
 
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:
-        """One state of the store, for several questions."""
+        """The catalog of one state of the store, for several consistent reads."""
         with self.session.existing() as reading:
             yield reading.catalog
 
 
 def _options_of(query: SearchQuery) -> dict[str, Any]:
-    """The options that ask for the same as a query object."""
+    """The search options that are equivalent to a query object."""
     same = ("mode", "k", "offset", "match", "sort", "per_doc", "duplicates", "type_ahead", "full_text", "explain")
     options = {name: getattr(query, name) for name in (*same, "fusion", "min_score", "threshold")}
     return {"query": query.text, **options, **_filter_options(query.filters)}

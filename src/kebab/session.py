@@ -1,6 +1,6 @@
-"""Session: the settings, the store, the models and the parsers. Every use case is given one.
+"""Session: holds the settings, the store, the models and the parsers. Every use case gets one.
 
-The only module above the stores and the embedders that knows which of them there are.
+Only this module chooses which store, models and parsers are used.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Any number of threads may use it."""
+    """The settings, store, models and parsers of one knowledge base. Any number of threads may use a session."""
 
     def __init__(self, settings: Settings, *, paths_on_disk: bool = True) -> None:
-        """`paths_on_disk`: whether documents may be named by where their files lie."""
+        """`paths_on_disk`: whether documents may be named by the paths of their files on disk."""
         self.settings = settings
         self.store = open_store(settings, paths_on_disk=paths_on_disk)
 
     def variant(self, *, expecting: Sequence[str] = (), **search: Any) -> Session:
-        """The same store and models with other settings of [search]. Queries in `expecting` are embedded in batches."""
+        """A session with the same store and models, but other [search] settings. Batches the `expecting` queries."""
         from kebab.embedding.expected_queries import models_expecting
 
         other = copy(self)
         other.settings = self.settings._replace(search=self.settings.search._replace(**search))
-        with suppress(ModelError):  # a search reports it
+        with suppress(ModelError):  # the next search reports the error
             other.models = models_expecting(self.models, expecting)
         return other
 
     # --- the store
 
     def reading(self, *, whole: bool = False) -> AbstractContextManager[Reading | None]:
-        """One state of the store; None where nothing has been stored yet. The options are those of `Store.reading`."""
+        """One state of the store, or None if nothing is stored yet. The option is that of `Store.reading`."""
         return self.store.reading(whole=whole)
 
     @contextmanager
     def existing(self) -> Iterator[Reading]:
-        """One state of the store; NotFound where nothing has been stored yet."""
+        """One state of the store; NotFound if nothing is stored yet."""
         with self.store.reading() as reading:
             if reading is None:
                 raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
@@ -57,10 +57,10 @@ class Session:
 
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[Writing]:
-        """The store for its one writer; NotEmpty while a migration into it is incomplete."""
+        """Opens the store for its only writer; NotEmpty while a migration into it is incomplete."""
         with self.store.writing(purpose, existing=existing, mending=mending) as writing:
             origin = writing.migrating_from()
-            if origin is not None:  # additions would stop the migration, and it would undo removals and changes
+            if origin is not None:  # additions would block the migration, and it would undo removals and changes
                 raise NotEmpty(
                     f"This knowledge base is being filled from {origin}, and that is not finished.",
                     hint=f"Finish it with the same command: kb migrate --from {origin} --to …; "
@@ -72,7 +72,7 @@ class Session:
 
     @cached_property
     def models(self) -> EmbeddingModels | None:
-        """What makes vectors; None if the settings turn them off. A model is loaded when it is first needed."""
+        """The embedding models; None if the settings turn vectors off. A model is loaded when it is first needed."""
         from kebab.embedding.registry import models_for
 
         return models_for(self.settings.embedding, cache_folder())
@@ -83,13 +83,13 @@ class Session:
         return likeness_by(self.models)
 
     def bundled_model_faults(self) -> tuple[ModelError | None, Sequence[Path]]:
-        """The fault of the installed weights, if any, and the damaged models in the cache."""
+        """The error of the bundled model's weights, or None, and the damaged model files in the cache."""
         from kebab.embedding.model_files import ModelCache, weights_fault
 
         return weights_fault(), ModelCache(cache_folder()).damaged()
 
     def parsers(self, password: str | None = None) -> Parsers:
-        """Parsers within the limits of the settings. `password`: for encrypted PDFs instead of the settings' one."""
+        """The parsers, with the limits of the settings. `password` replaces the PDF password of the settings."""
         from kebab.parsing.isolation import Limits, Parsers
 
         limits = self.settings.ingest

@@ -1,1 +1,1 @@
-"""Text to terms, the same for documents and queries."""
+"""Cuts text into search terms, in the same way for documents and queries."""

@@ -1,9 +1,9 @@
-"""Terms of Chinese, Japanese and Korean text, which the word tokenizer cannot cut.
+"""Terms of Chinese, Japanese and Korean text, which the word tokenizer does not cut into words.
 
-unicode61 takes "문서를" as one token, so a search for 문서 would miss it. A column of its own therefore holds, for
-every run of one script, its overlapping pairs of characters and its last character: 문서를 → 문서 서를 를. The phrase
-of its pairs then finds a word inside any longer one. The same column holds Latin runs that touch CJK ones, such as
-kubernetes는, which the tokenizer does not separate.
+unicode61 makes one token of "문서를", so a search for 문서 would miss it. A separate column therefore holds, for every
+run of one script, its overlapping pairs of characters and its last character: 문서를 → 문서 서를 를. A word is found
+inside a longer one as the phrase of its pairs. The column also holds Latin runs that touch CJK letters, such as the
+Latin part of kubernetes는, because the tokenizer does not separate them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ANY_CJK = f"[{_HANGUL}{_KANA}{_HAN}]"
 _RUN = f"(?P<hangul>[{_HANGUL}]+)|(?P<kana>[{_KANA}]+)|(?P<han>[{_HAN}]+)|(?P<other>[^{_HANGUL}{_KANA}{_HAN}]+)"
 _WORD = re.compile(r"\w+")
 _BEFORE = 3
-"""How many plain words of a phrase may precede one that touches CJK letters."""
+"""How many plain words before a word with CJK letters are included, so that phrases of them are found."""
 
 
 class Run(NamedTuple):
@@ -47,14 +47,14 @@ def without_hangul(text: str) -> str:
 
 
 def runs(word: str) -> list[Run]:
-    """The word cut where the script changes, in NFC."""
+    """The word in NFC, cut into runs where the script changes."""
     if word.isascii():
         return [Run("other", word)] if word else []
     return [Run(match.lastgroup or "other", match[0]) for match in re.finditer(_RUN, nfc(word))]
 
 
 def pairs(run: str) -> list[str]:
-    """Overlapping pairs of characters, or the single character."""
+    """The overlapping pairs of characters of a run, or its only character."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 

@@ -1,4 +1,4 @@
-"""Which lines of a code block are code, without the fence or directive around it. Reads each line once."""
+"""Finds the lines of a code block that are code, without the fence or directive around them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 _QUOTE = re.compile(r"(?:[ \t]*+>)*+")
 _OPENING = re.compile(r"(?P<indent>[ \t]*+)(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<info>.*)")
 _MYST = re.compile(r"\{[\w:-]+\}")
-"""```{code-block} python"""
+"""For example ```{code-block} python"""
 _PANDOC = re.compile(r"\{(?:[^}]*?\s)?\.([\w#+-]+)")
-"""```{#dial .python .numberLines}"""
+"""For example ```{#dial .python .numberLines}"""
 _OPTION = re.compile(r"[ \t]*:[\w-]+:")
 _LANGUAGE = re.compile(r"[\w#+.-]+")
 _DEEPEST_CLOSING = 3
@@ -29,7 +29,7 @@ class CodeLines(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """The fence opens on line `first`, its code ends before `end`, and what follows begins at `after`."""
+    """A fenced block: it opens on line `first`, its code ends before line `end`, the next text begins at `after`."""
 
     first: int
     end: int
@@ -42,7 +42,7 @@ def is_fence(line: str) -> bool:
 
 
 def fence_lines(lines: Sequence[str], *, closed: bool | None = None) -> CodeLines:
-    """The code of a fenced or indented block of Markdown; a fence that is never closed ends with the block."""
+    """The code lines of a fenced or indented Markdown block. A fence that is never closed ends with the block."""
     opening = _OPENING.match(lines[0])
     if opening is None or not is_fence(lines[0]):
         return CodeLines(0, len(lines), "")
@@ -58,12 +58,12 @@ def fence_lines(lines: Sequence[str], *, closed: bool | None = None) -> CodeLine
 
 
 def directive_lines(lines: Sequence[str], language: str) -> CodeLines:
-    """The code of a block of reStructuredText."""
+    """The code lines of a reStructuredText block."""
     return CodeLines(_after_options(lines, 1) if lines[0].lstrip().startswith(".. ") else 0, len(lines), language)
 
 
 def fences(lines: Sequence[str]) -> Iterator[Fence]:
-    """All fences, also those in lists and quotes at any depth."""
+    """All fenced blocks, including those in lists and quotes at any depth."""
     line = 0
     while line < len(lines):
         quote = _quote_of(lines[line])
@@ -105,13 +105,13 @@ def _quote_of(line: str) -> str:
 
 
 def unquoted(line: str) -> str:
-    """The line without quote marks and the one space after them."""
+    """The line without leading quote marks (>) and the one space after them."""
     quote = _quote_of(line)
     return line[len(quote) :].removeprefix(" ") if quote else line
 
 
 def _after_options(lines: Sequence[str], first: int) -> int:
-    """The line after options such as :caption:, which precede the code of a directive."""
+    """The first line after the options of a directive, such as :caption:."""
     while first < len(lines) and (_OPTION.match(lines[first]) or not lines[first].strip()):
         first += 1
     return first

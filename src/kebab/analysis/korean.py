@@ -1,6 +1,6 @@
-"""Korean words: particles, verb endings, and morphemes with the extra `korean`.
+"""Korean words: removes particles and verb endings, and splits into morphemes if the extra `korean` is installed.
 
-Patterns are compiled on first use: a question in English needs none of them.
+Patterns are compiled on first use, because most English queries need none of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kebab.core.text import nfc
 if TYPE_CHECKING:
     from kiwipiepy import Kiwi
 
-# Longest first, so that 에서는 is removed as a whole. Only particles of nouns: CJK pairs cover verb endings.
+# Longest first, so that 에서는 is removed as a whole. Only particles of nouns: pairs of characters match verb endings.
 _PARTICLES = sorted(
     """은 는 이 가 을 를 의 에 와 과 도 만 로 나 랑 야 께 에서 에게 한테 으로 까지 부터 보다 처럼 마다 조차 마저 이나
     이랑 이란 란 밖에 에는 에도 에서는 에서도 에서의 에게서 으로는 으로도 으로의 로는 로도 로의 까지는 부터는 와의 과의
@@ -32,10 +32,10 @@ _PARTICLES = sorted(
 _CONTENT_TAGS = ("N", "V", "XR", "MAG", "SL", "SH", "SN", "W")
 _EMPTY_STEMS = frozenset({"하", "되", "있", "없", "이", "것", "수", "등"})
 
-# 설정하나요, 설정하려면 and 설정되는 are about 설정.
+# Verbs made from nouns: 설정하나요, 설정하려면 and 설정되는 all contain the noun 설정.
 _VERB_OF_NOUN = r"([가-힣]{2,}?)(?:하|되|할|한|함|합|했|해|될|된|됨|됩|됐|돼|시키|시킬|시켜)[가-힣]{0,5}"
-# Endings of verbs: 익힌다 and 익힙니다 are 익히. Several may follow each other. The second kind ends nouns too, such as
-# 대기, and must leave two syllables.
+# Endings of verbs: 익힌다 and 익힙니다 have the stem 익히. Several endings may follow each other. _OTHER_ENDINGS also end
+# nouns such as 대기, so they are removed only if two syllables remain.
 _SURE_ENDINGS = (
     "습니다 습니까 는다 으면 면서 면 지만 도록 려고 려면 거나 는데 으며 며 고 아야 어야 여야 야 아서 어서 서 "
     "었 았 였 던 "
@@ -43,23 +43,23 @@ _SURE_ENDINGS = (
 _OTHER_ENDINGS = "을 는 은 게 기 음 요 니 지 "
 _P, _N, _SS = "\u11b8", "\u11ab", "\u11bb"  # final consonants: ㅂ니다, ㄴ다, ㅆ다
 _CONTRACTED = {"\u116f": "\u116e", "\u1167": "\u1175", "\u116a": "\u1169", "\u116b": "\u116c"}
-"""바꿔 is 바꾸어, 걸려 is 걸리어, 봐 is 보아, 돼 is 되어."""
+"""Contracted vowels and the stem's vowel: 바꿔 is 바꾸어, 걸려 is 걸리어, 봐 is 보아, 돼 is 되어."""
 _FINAL_CONSONANT = "[\u11a8-\u11ff]$"
 
 _QUESTION_ENDING = (
     r"(?:으?려면|으?려고|[는은던]가요|[는은]지요?|습니까|니까|을?까요|나요|[어아여]야|[어아여]도|지요|죠|[어아여]요"
     r"|는데요?|[어아]서)$"
 )
-"""Only endings that no noun has: 휴가 and 창고 are no verbs."""
+"""Endings of verbs in questions; only those that no noun has, unlike the ends of 휴가 and 창고."""
 _TENSE = ("었", "았", "였", "겠")
 _FIRST, _LAST = ord("가"), ord("힣")
 _VOWELS = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 _PAST = 20
-"""The final consonant ㅆ."""
+"""The number of the final consonant ㅆ."""
 _R_BELOW = 8
-"""The final consonant ㄹ."""
+"""The number of the final consonant ㄹ."""
 _OTHER_VOWELS = dict(zip("ㅝㅘㅕㅙㅓㅏㅜㅗㅣㅚㅡㅐ", "ㅜ ㅗ ㅣ ㅚ ㅡ ㅡ ㅝ ㅘ ㅕ ㅙ ㅓㅏ ㅏ".split(), strict=True))
-"""Vowels that a stem has before other endings."""
+"""The vowels that a stem's last vowel changes to before other endings."""
 _AFTER_STEM = "다고며면서는은을었았였지게기도요니러려자야던아어여"
 _NO_STEM = frozenset("이 하 되 있 없 계시 시 알 주 싶".split())
 
@@ -78,7 +78,7 @@ def strip_particle(word: str) -> str:
 
 @cache
 def _endings() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """All endings, and the sure ones, in the letters that syllables are made of."""
+    """Patterns of all verb endings, and of those that only verbs have, in decomposed letters (NFD)."""
     polite, plain = normalize("NFD", "니다"), normalize("NFD", "다")
     spelt = ["|".join(normalize("NFD", forms).split()) for forms in (_SURE_ENDINGS + _OTHER_ENDINGS, _SURE_ENDINGS)]
     all_, sure = (re.compile(f"(?:{forms}|{_P}{polite}|[{_N}{_SS}]?{plain})+$") for forms in spelt)
@@ -87,10 +87,10 @@ def _endings() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @lru_cache(maxsize=4096)
 def root(word: str) -> str:
-    """The shared part of all forms of a word: nouns without particle, verbs without endings. Not for display."""
+    """The part shared by all forms of a word: a noun without particle, a verb without endings. Not for display."""
     verb = re.fullmatch(_VERB_OF_NOUN, word)
     noun = strip_particle(word)
-    if verb or len(word) - len(noun) >= 2:  # 도서관에서 does not end as 걸려서 does
+    if verb or len(word) - len(noun) >= 2:  # 에서 in 도서관에서 is a particle, not a verb ending as in 걸려서
         return _shortened(normalize("NFD", verb[1] if verb else noun))
     letters = normalize("NFD", word)
     for ending, least in zip(_endings(), (2, 1), strict=True):
@@ -102,9 +102,7 @@ def root(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def dictionary_form(word: str) -> str:
-    """As in a dictionary, as far as the letters tell: 제출하다 for 제출해야, 미루다 for 미뤘다; nouns without
-    particle.
-    """
+    """The probable dictionary form: 제출하다 for 제출해야, 미루다 for 미뤘다; of a noun, the noun without particle."""
     verb = re.fullmatch(_VERB_OF_NOUN, word)
     if verb:
         return f"{verb[1]}하다"
@@ -118,14 +116,14 @@ def dictionary_form(word: str) -> str:
 
 
 def _shortened(letters: str) -> str:
-    bare = re.sub(_FINAL_CONSONANT, "", letters)  # 끝난 and 끝나면 differ in it
+    bare = re.sub(_FINAL_CONSONANT, "", letters)  # 끝난 and 끝나면 differ only in the final consonant
     return bare[:-1] + _CONTRACTED.get(bare[-1:], bare[-1:])
 
 
 @lru_cache(maxsize=1 << 10)
 def verb_stem(word: str) -> str | None:
-    """The stem of a verb that ends as verbs in questions do: 냈나요 has the stem of 냈다 and 낸. "" for a verb that
-    says nothing by itself, None for a word with no such ending.
+    """The stem of a verb with a question ending: 냈나요 has the same stem as 냈다 and 낸. "" for a verb without meaning
+    of its own, None for a word without such an ending.
     """
     match = re.search(_QUESTION_ENDING, word)
     if match is None or match.start() == 0:
@@ -144,13 +142,13 @@ def verb_stem(word: str) -> str | None:
 
 @lru_cache(maxsize=1 << 10)
 def forms_of(stem: str) -> re.Pattern[str]:
-    """A pattern that finds the verb of this stem at the beginning of a word, with any ending."""
+    """A pattern that matches words that begin with any form of the verb with this stem."""
     before, last = stem[:-1], stem[-1]
     onset, vowel, below = _parts(last)
     written = _VOWELS[vowel]
     vowels = [_VOWELS.index(one) for one in written + _OTHER_VOWELS.get(written, "")] if not below else [vowel]
     syllables = "".join(last if below else f"{_syllable(onset, one, 0)}-{_syllable(onset, one, 27)}" for one in vowels)
-    irregular = ""  # 올라 of 오르다: the syllable before takes the consonant
+    irregular = ""  # in 올라, a form of 오르다, the previous syllable gets a final ㄹ
     if before and last in "라르":
         onset, vowel, _ = _parts(before[-1])
         below, forms = (0, "[르-릏]") if last == "라" else (_R_BELOW, "[라-랗러-렇]")
@@ -160,7 +158,7 @@ def forms_of(stem: str) -> re.Pattern[str]:
 
 
 def _parts(syllable: str) -> tuple[int, int, int]:
-    """The numbers of the first consonant, the vowel and the final consonant."""
+    """The numbers of the first consonant, the vowel and the final consonant of a syllable."""
     code = ord(syllable) - _FIRST
     if not 0 <= code <= _LAST - _FIRST:
         return 0, 0, 0
@@ -185,7 +183,7 @@ def _kiwi() -> Kiwi:
 
 
 def morphemes(text: str) -> Iterator[str]:
-    """The morphemes of a Korean text that carry meaning, in order; other CJK scripts as pairs of characters."""
+    """The morphemes of a Korean text that carry meaning, in order; of other CJK scripts, pairs of characters."""
     for token in _kiwi().tokenize(nfc(text)):
         if not token.tag.startswith(_CONTENT_TAGS) or token.form in _EMPTY_STEMS:
             continue

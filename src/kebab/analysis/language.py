@@ -14,12 +14,12 @@ _SCRIPTS = {
     "latin": "[\u00c0-\u024f]",
     "other": r"[^\W\d_]",
 }
-# One syllable or ideograph says as much as several Latin letters, and technical text is full of Latin code.
+# The least share of CJK letters: low, as a CJK letter equals several Latin ones, and technical text has Latin code.
 _ENOUGH_CJK = 0.08
 
 
 def language_of(text: str) -> str:
-    """ko, ja, zh, en; und for text without letters, or in another script."""
+    """The language: ko, ja or zh; en for Latin script; und for text without letters or in another script."""
     sample = text[:_SAMPLE]
     foreign = "" if sample.isascii() else "".join(_FOREIGN.findall(sample))
     count = {script: _letters(script, foreign) for script in _SCRIPTS} if foreign else dict.fromkeys(_SCRIPTS, 0)
@@ -59,7 +59,7 @@ ENGLISH = frozenset(
     when where which who whom whose why will with would you your yours""".split()
 )
 
-# Question words and bare verbs of questions. `korean` removes particles.
+# Question words and verbs that only form questions. The module `korean` removes particles.
 KOREAN = frozenset(
     """무엇 무엇인가 무엇인가요 무엇인지 무엇일까 무엇입니까 무엇이며 무엇을 무엇이 뭐 뭔가요 뭐야 어떤 어떻게 어떠한
     어느 왜 언제 어디 어디서 어디에 어디에서 누구 누가 누구인가 누구인가요 몇 얼마나 대해 대한 대해서 관해 관한 위한

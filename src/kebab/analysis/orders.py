@@ -1,9 +1,9 @@
-"""Whether a text reads like orders to a program: a hint, not a protection. Such text is quoted with a flag, not obeyed.
+"""Detects text that reads like orders to a program (prompt injection), so that it is shown with a flag. Only a hint.
 
-The text is made plain first: invisible letters are removed, look-alikes replaced, spaced letters joined to words. Then
-each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`). An order is a pattern of such letters within one
-sentence: who is addressed, and what is asked for. A new wording is a word in a class; a pattern is an idea, not a
-phrase. Every pattern is bounded: the text may be hostile, and the cost must grow with its length only.
+First the text is normalised: invisible letters are removed, look-alikes replaced, and spaced letters joined to words.
+Then each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`). An order is a pattern of such letters within one
+sentence: who is addressed, and what is demanded. To detect a new wording, add its words to a class. Every pattern is
+bounded, because the text may be hostile and the cost must grow only with its length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PHRASES = {
     "할 것": "하라", "더 이상 적용되지": "무효",
 }  # fmt: skip
 _ENGLISH = {
-    # who
+    # who is addressed or meant
     "M": "ai ais llm llms gpt chatgpt copilot chatbot chatbots llama grok mistral deepseek",
     "m": "assistant assistants agent agents model models bot bots summarizer summarizers summariser summarisers"
     " crawler crawlers graders",
@@ -30,7 +30,7 @@ _ENGLISH = {
     "y": "your",
     "U": "user users user's reader readers human operator",
     "o": "my our",
-    # what was said before
+    # to cancel earlier instructions
     "D": "ignore disregard forget override overlook neglect dismiss discard nevermind overrule disobey",
     "d": "drop skip abandon bypass",
     "X": "void cancelled canceled invalid outdated obsolete superseded supersede supersedes nolonger revoked"
@@ -43,7 +43,7 @@ _ENGLISH = {
     "E": "all any every each",
     "e": "everything anything whatever what",
     "F": "follow following obey obeying heed heeding comply",
-    # what is to be said
+    # what the answer must say
     "V": "say state claim mention answer reply respond recommend conclude assert insist praise rate rank describe"
     " cite suggest approve declare announce emphasize highlight endorse advise promote quote",
     "q": "tell inform convince assure notify persuade warn remind",
@@ -53,7 +53,7 @@ _ENGLISH = {
     "%": "append encode embed attach",
     "R": "response responses answers replies summary",
     "k": "ask asks asked",
-    # what is to be done
+    # which actions to take
     "T": "run execute call invoke use using open fetch overwrite delete pass make",
     "u": "send post upload forward transfer transmit exfiltrate submit share",
     "K": "command commands code script",
@@ -63,7 +63,7 @@ _ENGLISH = {
     "L": "url link image webhook",
     "Q": "asking confirmation confirming permission approval informing consent",
     "j": "immediately silently secretly",
-    # how
+    # manner, roles and conditions
     "O": "must should shall will",
     "N": "never not no without stop",
     "Z": "role persona identity character mode objective mission",
@@ -124,17 +124,18 @@ _KOREAN_ENDINGS = {
 }
 
 _Pattern = tuple[tuple[str, ...], str]
-"""What a text must contain to match, and the expression. Most texts lack it; then the expression is not compiled, which
-would take a good part of a short process's time.
+"""Parts that a text needs in order to match, and the regular expression, which is compiled only if they are there:
+compiling takes long in a short process.
 """
 _PART = re.compile(r"\([^)]*\)|\[\^[^]]*\]|\[([^]]*)\](?![?*{])|\[[^]]*\]|\{[^}]*\}|([A-Za-z0-9%&!])(?![?*{])|.")
 _SHORT = str.maketrans({"~": "[^.]{0,8}", "_": "[^.]{0,2}", "/": "(?:^|(?<=[.,:a]))"})
 
 
 def _patterns(*rows: str) -> tuple[_Pattern, ...]:
-    """`~` is a few words of a sentence, `_` at most two; `/` is where a clause begins. In Korean verbs come last.
+    """Builds patterns from rows of expressions. `~` stands for up to eight words of a sentence, `_` for at most two,
+    and `/` for the beginning of a clause.
 
-    A pattern needs one letter of every set, and every single letter, that is not optional.
+    The needed parts of a pattern are its letters and sets of letters that are not optional.
     """
     return tuple(
         (tuple(part[1] or part[2] for part in _PART.finditer(one) if part[1] or part[2]), one.translate(_SHORT))
@@ -144,17 +145,17 @@ def _patterns(*rows: str) -> tuple[_Pattern, ...]:
 
 
 _TO_MACHINES = _patterns(
-    # set aside what was said before
+    # ignore earlier instructions
     r"D~[PEy]~I (?<![pO])D[^.o]{0,6}[PEyU][^.o]{0,4}i /d_[UyP]_[Ii] D_e~[PY] (?:[Py]{1,2}I|IP)~X NF~[Py]~[Ii]",
     r"[PYU]~[Ii]~(?:1[&!]|4) [Ii]_1[&!] [Ii]_FN (?:/|n)I:a*(?:V-|qb?U|D|h|YO) I:~2V!",
-    # spoken to a machine, or to what reads this
+    # addressed to a machine, or to the reader of this text
     r"[AIi][pbE]*[Mm][^.:]{0,9}: /pb?[Mm][^.:]?[GgR][^.:]{0,4}: A[bE]*M, Mp_: WYb*M bbM,?YO YM~!",
     r"[Mm]m?-?b?[Gg]H~[OVvNq] W[Yb]{0,2}[GV]-?-?p?H~,[aN]*[Vvqzl] W[Yb]{0,2}g(?:-?-?p)?H~,[aN]*(?:[Vzl]|qb?U)",
     r"G_[Mm]~! M~2V! H_G~2V! M~O[aN]*[VqDF] (?:/|A[bE]*)M[:,]a*(?:YO)?N?[VvqTDzl]",
     r"(?:/|A[bE]*)m[:,]a*(?:YO)?(?:[VqDz]|N[Vqz]) /c[:,]a*(?:YO)?(?:V-|qb?U|D)",
-    # what to be
+    # play another role
     r"h,?(?:YO?)?(?:V[sE]|J) Yb[BX][^.p]{0,4}[MmZC] YB~[MmZ] B~Z~! yn[ZiI]b J~[Mm]~[NC] w_Z~(?:C|[vl]y)",
-    # what to say, and to whom not
+    # say something, or hide something from the user
     r"YO[aB]*qb?U Wb?Uk~,[aN]*V U~2V! 3V V(?:sr|rs) Na*[qV]b?U U_[kV]N NV~yR [zlq]~(?:[Py]{2,3}I|IYbP)",
     r"[zl]b?[Py]{1,3}I Y_N_?C PI_V!",
 )
@@ -163,9 +164,9 @@ _TO_ANYBODY = _patterns(
     r"y[RV]O [vV]~[yE][RV] /[vV%l]~y[RV] /zb?S [zlq]~IYb /T~Kj T~NQ /[Tu][^.]{0,5}t[^.]{0,12}NQ T_y_t fY?[Vg],a*T",
     r"T~fYV fE-?t t_T~! [Mm]Oa*[Tg]~S /[Tu]~t~[xS] /%~[xU]~L /u~[xS] x~L~! S~L_?T! /[vTu]~SY",
 )
-"""What documentation tells people too: worth a flag, but no reason to distrust the text around it."""
+"""Orders that documentation also gives to people. They are flagged, but `speaks_to_a_machine` ignores them."""
 _TO_MACHINES_HIDDEN = _patterns(r"M m[,:] m~[OV] YO N[Vq] qb?U yR /V~[UHEx] 2V!")
-"""Enough in text that only a program reads."""
+"""Weaker patterns that count only in hidden text, which only a program reads."""
 _MARKUP: tuple[_Pattern, ...] = (
     (("<|",), r"<\| ?[a-z_]+ ?\|>"),
     (("inst]", "system]", "시스템 메시지]"), r"\[/?(?:inst|system|시스템 메시지)\]"),
@@ -193,7 +194,7 @@ _MARKUP: tuple[_Pattern, ...] = (
     (("end of ",), r"end of (?:the )?(?:context|document|input|prompt)\b[ -]{0,40}\n"),
     (("\nsystem:", "\n시스템:"), r"\n(?:system|시스템): (?=[^\n.]{0,200}(?:\buser\b|\byou\b|사용자))"),
 )
-"""Marks of another turn, or of a tool's answer."""
+"""Markup that imitates a new chat turn, a system message or a tool's answer."""
 _PLACES = ("={", "=$", "=<", "=[", "=%7b", "=your_", "=user_", "=chat_")
 _DATA = r"[^)\"'\s]{0,100}?=(?:\$?[{<\[]|%7b|(?:your|user|chat)_)"
 _CARRIERS: tuple[_Pattern, ...] = (
@@ -211,7 +212,7 @@ _CARRIERS: tuple[_Pattern, ...] = (
         r"(?:token|secret|chat|conversation|history|password|대화)",
     ),
 )
-"""An image with room for data in its address, or a link with room for a secret."""
+"""Image or link addresses with placeholders that a model could fill with secrets."""
 _HIDDEN: tuple[_Pattern, ...] = (
     (("<!--",), r"<!--((?:(?!<!--|-->).){0,2000})"),
     (("]: ", "]:#", "]:<"), r"\[[^\[\]\n]{0,40}\]: ?(?:#|<>) ?[(\"']([^\n]*)"),
@@ -221,7 +222,7 @@ _HIDDEN: tuple[_Pattern, ...] = (
         r"[^<>]{0,100}>([^<]*)",
     ),
 )
-"""Text that a page does not show and a model reads."""
+"""Text that a rendered page hides, but a model reads."""
 _IGNORABLE = "".join(
     map(chr, (0x34F, 0x115F, 0x1160, *range(0x180B, 0x180F), *range(0x200B, 0x200E), *range(0x2060, 0x2065), 0x3164))
 ) + "".join(map(chr, (*range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0)))
@@ -236,13 +237,13 @@ _UNPLAIN: tuple[_Pattern, ...] = (
         r"[A-Z가-힣]\w*(?:\s+\w+){2}",
     ),
 )
-"""What plain text no longer shows: reversed writing, invisible letters between letters, capitals."""
+"""Signs that normalising would remove: reversed writing, invisible or mixed-script letters, capitals."""
 _UNSEEN = "[\U000e0100-\U000e01ef]{2}|(?:^|[^\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]"
-"""Several selectors in a row, or tags that are not part of a flag: writing that a reader does not see."""
+"""Invisible writing: several variation selectors in a row, or tag characters outside of a flag emoji."""
 _INVISIBLE = frozenset(_IGNORABLE) | frozenset(
     map(chr, (0xAD, *range(0x300, 0x370), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2065, 0x206A)))
 )
-"""Also accents, the soft hyphen, and controls of direction."""
+"""All characters that normalising removes: also accents, the soft hyphen, and direction controls."""
 _LOOK_ALIKE = str.maketrans(
     "авсԁеһіјкӏмпорԛгѕтихуԝαβεηικνορτυχωօոսᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢ",
     "abcdehijklmnopqrstuxywabenikvoptuxwonuabcdeghijklmnoprtuvwyz",
@@ -257,18 +258,18 @@ _PASSAGE = 8192
 
 
 def reads_like_orders(text: str) -> bool:
-    """Whether it orders a machine, or what a guide would hardly ask of people, in the first million characters."""
+    """Whether the first million characters give orders to a machine, or orders that documentation rarely gives."""
     found_in = _has_orders if len(text) <= _PASSAGE else _has_orders.__wrapped__
     return found_in(text[:_MOST], False)
 
 
 def speaks_to_a_machine(text: str) -> bool:
-    """Whether it orders a machine; orders that a guide gives to people do not count."""
+    """Whether the text gives orders to a machine. Orders that documentation also gives to people do not count."""
     found_in = _has_orders if len(text) <= _PASSAGE else _has_orders.__wrapped__
     return found_in(text, True)
 
 
-@lru_cache(maxsize=1 << 12)  # a server shows the same passages often, and checking ten takes as long as a search
+@lru_cache(maxsize=1 << 12)  # a server shows the same passages often, and checking ten takes as long as a search does
 def _has_orders(text: str, to_machines_only: bool) -> bool:
     orders = _TO_MACHINES if to_machines_only else _TO_MACHINES + _TO_ANYBODY
     marks = _MARKUP if to_machines_only else _MARKUP + _CARRIERS
@@ -308,7 +309,7 @@ def _plain(text: str) -> str:
 
 
 def _joined(letters: re.Match[str]) -> str:
-    """The spaced word; several without a gap between them are separated by the words that have a class."""
+    """The spaced letters joined to a word. A long result gets spaces around the words in it that have a class."""
     word = letters[0].replace(letters[1], "")
     known = sorted((one for one in _CLASS if len(one) > 1), key=len, reverse=True)
     return _compiled("|".join(known)).sub(r" \g<0> ", word) if 8 < len(word) < 400 else word

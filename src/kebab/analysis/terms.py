@@ -1,4 +1,4 @@
-"""Terms of a text that the word tokenizer does not find: of CJK letters, inside identifiers, words with meaning."""
+"""Terms that the word tokenizer does not find: CJK terms, words inside identifiers, and words that carry meaning."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WORD = re.compile(r"\w+")
 _CODE_WORD = re.compile(r"[^\W_]+")
 _LONGEST_IDENTIFIER = 80  # longer runs are encoded data
 _CASED_SCRIPTS = range(0xC0, 0x590)
-"""Latin with accents, Greek, Cyrillic, Armenian: the letters beyond ASCII that have capitals."""
+"""Accented Latin, Greek, Cyrillic and Armenian: the scripts beyond ASCII with capital letters."""
 
 
 def cjk_column(korean_analysis: str, *texts: str, is_code: bool = False, note_terms: str = "") -> str:
-    """The column `cjk` of a chunk: CJK terms of all its texts, words inside the identifiers of code, and the terms of
-    notes on its source and folders.
+    """The value of a chunk's column `cjk`: the CJK terms of its texts, the words inside identifiers if it is code, and
+    the terms of notes on its source and folders.
     """
     terms = _cjk_terms(korean_analysis, *texts)
     if is_code:
@@ -31,7 +31,7 @@ def cjk_column(korean_analysis: str, *texts: str, is_code: bool = False, note_te
 
 
 def terms_of_note(korean_analysis: str, note: str) -> str:
-    """The plain words of a note for the word tokenizer, then its CJK terms."""
+    """The terms of a note: its text without CJK letters, then its CJK terms."""
     return " ".join([cjk.without_cjk(note), *_cjk_terms(korean_analysis, note)])
 
 
@@ -44,16 +44,16 @@ def _cjk_terms(korean_analysis: str, *texts: str) -> list[str]:
 
 class ContentWord(NamedTuple):
     text: str
-    """As it is searched for: lower case without diacritics, or Korean without its particle."""
+    """The form to search for: lower case without diacritics, or Korean without its particle."""
     key: str
-    """The same for all forms of a word."""
+    """Identical for all forms of a word."""
     script: str = "other"
     """hangul, kana, han or other"""
 
 
 def content_words(text: str, tokenizer: Tokenizer) -> Iterator[ContentWord]:
-    """Every mention of a word that carries meaning, in order within a script. Expects NFC; leaves out stop words and
-    single letters.
+    """Every occurrence of a word that carries meaning: first plain words, then CJK words, each in text order. Expects
+    NFC. Leaves out stop words and single letters.
     """
     words = tokenizer.words(cjk.without_cjk(text))
     for word, stem in zip(words, tokenizer.stems("\n".join(words)), strict=True):
@@ -64,7 +64,7 @@ def content_words(text: str, tokenizer: Tokenizer) -> Iterator[ContentWord]:
 
 
 def _cjk_words(text: str) -> Iterator[ContentWord]:
-    """Korean words without their particle; in scripts without spaces, every pair of characters."""
+    """Korean words without their particle, and all pairs of characters of Chinese and Japanese text."""
     for word in _WORD.findall(text):
         for run in cjk.runs(word):
             if run.script == "hangul":
@@ -84,9 +84,9 @@ def inner_words(text: str) -> Iterator[str]:
         yield from _pieces(word)
 
 
-@lru_cache(maxsize=1 << 15)  # code repeats a few words
+@lru_cache(maxsize=1 << 15)  # code repeats the same identifiers
 def _pieces(word: str) -> tuple[str, ...]:
-    """Empty for a word of one piece."""
+    """The words inside one identifier; empty if there is only one."""
     if len(word) > _LONGEST_IDENTIFIER:
         return ()
     hump, piece = _identifier_patterns(word.isascii())
@@ -96,7 +96,7 @@ def _pieces(word: str) -> tuple[str, ...]:
 
 @cache
 def _identifier_patterns(ascii_only: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What a word of several pieces contains, and one piece."""
+    """Two patterns: one that an identifier of several words contains, and one that matches each of its words."""
     letters = [] if ascii_only else [chr(code) for code in _CASED_SCRIPTS]
     upper = "A-Z" + "".join(filter(str.isupper, letters))
     lower = "a-z" + "".join(filter(str.islower, letters))

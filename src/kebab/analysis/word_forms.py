@@ -1,5 +1,6 @@
-"""Forms of English words that a stemmer does not bring together: took and take, e-mail and email, photos and
-photography. Words that it confuses: capitals and capitalization. The distance between a word and a misspelling of it.
+"""English word forms that the stemmer handles wrongly, and the edit distance of misspellings.
+
+The stemmer separates took and take, e-mail and email, photos and photography. It confuses capitals and capitalization.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ write wrote written, person people, child children, foot feet, man men, woman wo
 life lives
 """
 _SUFFIXES = ("ment", "graphi", "graph", "eri", "anc", "enc", "iti")
-"""Of stems: deployment, photography, photographs, delivery, disturbance, dependency, validity."""
+"""Stemmed suffixes: of deployment, photography, photographs, delivery, disturbance, dependency and validity."""
 _LEAST_ROOT = 5
 _AGENT_SUFFIXES = ("er", "or")
 _IZED = re.compile(r"\b([a-z]{4,}i[sz])(?:e[ds]?|ing|ations?|ers?)\b", re.IGNORECASE)
 _FOUNDED = re.compile(r"\bfound(?:ed|ers?|ing|s)\b", re.IGNORECASE)
-"""Forms of the verb "found", which are no forms of "find"."""
+"""Forms of the verb "found", which the stemmer must not confuse with forms of "find"."""
 _COMPOUND = re.compile(r"\b[a-z]+(?:-[a-z]+)+\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]{3,}")
 _SHORT_PART = 2
@@ -45,7 +46,7 @@ def _bases() -> dict[str, str]:
 
 
 def base_of(word: str) -> str | None:
-    """The base of an irregular form, take for took; None for any other word. Expects lower case."""
+    """The base of an irregular form (take for took), or None for any other word. Expects lower case."""
     return _bases().get(word)
 
 
@@ -59,12 +60,12 @@ def other_words(text: str) -> Iterator[str]:
 
 
 def told_apart(text: str) -> str:
-    """The text with other letters in words that the stemmer would confuse with another word."""
+    """The text with those words respelt that the stemmer would confuse with other words."""
     return _FOUNDED.sub("foundexed", _IZED.sub(r"\1ex", text))
 
 
 def short_compounds(text: str) -> Iterator[str]:
-    """Compounds that make no sense part by part: e-mail, Wi-Fi."""
+    """Hyphenated words with a part of at most two letters, such as e-mail and Wi-Fi."""
     for compound in _COMPOUND.findall(text):
         if min(map(len, compound.split("-"))) <= _SHORT_PART:
             yield compound
@@ -72,7 +73,7 @@ def short_compounds(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 10)
 def related_stems(stem: str, *, who: bool = False) -> frozenset[str]:
-    """Stems of words with the same root; with `who`, also of the person who does it."""
+    """The stems of words with the same root; with `who`, also of the person who does it (deliver, deliverer)."""
     # The stemmer makes deploi of deploy, and deploy of deployment.
     roots = {stem, stem[:-1] + "y"} if stem.endswith("i") else {stem}
     roots = {root for root in roots if len(root) >= _LEAST_ROOT}
@@ -89,7 +90,7 @@ def related_stems(stem: str, *, who: bool = False) -> frozenset[str]:
 
 
 def edit_distance(typed: str, meant: str, most: int) -> int | None:
-    """How many letters were inserted, left out, replaced or swapped with their neighbour; None for more than `most`."""
+    """The number of letters inserted, left out, replaced or swapped with their neighbour; None if more than `most`."""
     if abs(len(typed) - len(meant)) > most:
         return None
     far = most + 1
@@ -98,7 +99,7 @@ def edit_distance(typed: str, meant: str, most: int) -> int | None:
     for row, letter in enumerate(typed, start=1):
         current = [far] * (len(meant) + 1)
         current[0] = min(row, far)
-        # A cell farther than `most` from the diagonal is too far in any case.
+        # Cells farther than `most` from the diagonal always have a larger distance than `most`.
         for column in range(max(1, row - most), min(len(meant), row + most) + 1):
             other = meant[column - 1]
             least = above[column - 1]
@@ -107,7 +108,7 @@ def edit_distance(typed: str, meant: str, most: int) -> int | None:
             if row > 1 < column and letter == meant[column - 2] and other == typed[row - 2]:
                 least = min(least, before[column - 2] + 1)
             current[column] = least
-        if min(current) > most and min(above) >= most:  # a swap may still reach back over one row
+        if min(current) > most and min(above) >= most:  # a swap may still use the row before
             return None
         before, above = above, current
     return above[-1] if above[-1] <= most else None

@@ -1,1 +1,1 @@
-"""The vocabulary everyone shares. Standard library only; imports nothing from the rest of the package."""
+"""Types and functions that all other packages use. Imports only the standard library."""

@@ -1,4 +1,4 @@
-"""Addresses without the passwords in them."""
+"""Removes user names and passwords from URLs before they are stored or shown."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from urllib.parse import unquote, urlsplit
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]+")
 _END_OF_AUTHORITY = re.compile(r"[/?#\\]")
 _SHORTEST_SECRET = 4
-"""Shorter texts are part of many words and stay."""
+"""Shorter secrets are not replaced, because they occur inside many ordinary words."""
 
 
 def without_password(address: str) -> str:
-    """The address that may be stored. ssh needs its user name; elsewhere a name may be a token, so it goes too."""
+    """The URL without its password, and without its user name unless it is ssh: elsewhere that may be a token."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -23,15 +23,15 @@ def without_password(address: str) -> str:
 
 
 def masked_address(text: str) -> str:
-    """With … in the place of a name and password."""
+    """The URL with … in place of its user name and password."""
     shown = shown_address(text)
     return text if shown == text else shown.replace("://", "://…@", 1)
 
 
 def shown_address(url: str) -> str:
-    """Without the name and password it may have in it.
+    """The URL without user name and password.
 
-    If a password may contain a slash, its end is unknown: then only the scheme is shown.
+    Where a password might contain a slash, its end is unknown, so only the scheme is returned.
     """
     scheme, found, rest = url.partition("://")
     if not found:
@@ -44,7 +44,7 @@ def shown_address(url: str) -> str:
 
 
 def without_credentials(text: str, url: str) -> str:
-    """What a program said about an address: neither this one's name and password nor those of another that it names."""
+    """A program's output without the user name and password of `url`, or of any other URL in the output."""
     text = _ADDRESS.sub(lambda found: shown_address(found[0]), text.replace(url, shown_address(url)))
     given = urlsplit(url).netloc.rpartition("@")[0] if "://" in url else ""
     secrets = {

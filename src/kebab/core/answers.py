@@ -1,4 +1,4 @@
-"""An answer and what it rests on: claims, the passages they cite, and a verdict on each."""
+"""An answer: its claims, the passages they cite, and a verdict on each claim."""
 
 from __future__ import annotations
 
@@ -10,69 +10,67 @@ from kebab.core.search import SearchHit
 
 Verdict = Literal["supported", "misattributed", "stitched", "unsupported"]
 VERDICTS: tuple[str, ...] = ("supported", "misattributed", "stitched", "unsupported")
-"""By the passage that is cited; by another one only; only by several of them put together; by none."""
+"""The claim is supported by the cited passage, by another passage only, by several only together, or by none."""
 
 
 class Claim(NamedTuple):
     """One statement of an answer."""
 
     text: str
-    """As the answer has it, without its markers."""
+    """The statement as written in the answer, without its markers."""
     markers: tuple[int, ...]
     verdict: Verdict
     matched: tuple[str, ...] = ()
-    """Its words that the passage has which supports it best."""
+    """Words of the claim that occur in the passage that supports it best."""
     missing: tuple[str, ...] = ()
-    """Those that it has not."""
+    """Words of the claim that this passage lacks."""
     supported_by: tuple[int, ...] = ()
-    """The markers of the passages that would support it, or a clause of it where each has its own, whether they are
-    cited or not.
-    """
+    """Markers of passages, cited or not, that support the claim, or a clause of it if each has its own passage."""
 
 
 class AnswerCitation(NamedTuple):
-    """What stands behind a marker, for one claim."""
+    """The passage that one claim cites with one marker."""
 
     marker: int
     citation: Citation
-    """Of the passage."""
+    """Where the passage is."""
     chunk_id: str
     doc_id: str
     source: str
     title: str
-    """Of the document."""
+    """The title of the document."""
     date: str
-    """Of the document; it shows which of two differing documents is newer."""
+    """The date of the document. It shows which of two contradicting documents is newer."""
     stale: bool
-    """Whether its file has changed or is gone since it was indexed."""
+    """Whether the file was changed or deleted after it was indexed."""
     quote: str | None
-    """Its sentence that the claim repeats or comes nearest to; verbatim. None when none comes near."""
+    """The sentence of the passage that is closest to the claim, verbatim; None when none is close."""
     quoted_at: Citation | None
-    """The lines, or the page, of the quotation itself."""
+    """The lines or the page of the quoted sentence."""
     verdict: Verdict
-    """On this passage alone: of two that a claim cites, one may not support it."""
+    """Whether this passage alone supports the claim; a claim may cite one that does and one that does not."""
     claim: int
-    """Which of the claims, from 0."""
+    """The index of the claim in `Answer.claims`."""
     suspicious: bool
-    """Whether the passage reads like orders to a machine somewhere: that part of it supports nothing."""
+    """Whether some part of the passage reads like orders to a machine. That part never supports a claim."""
 
 
 class Answer(NamedTuple):
     question: str
     text: str | None
-    """With a marker such as [1] behind every statement; None when there is no answer."""
+    """The answer, with a marker such as [1] after every statement; None when there is no answer."""
     grounded: bool
-    """Whether every claim is supported by what it cites."""
+    """Whether every claim is supported by the passages it cites."""
     refusal_reason: str | None
-    """A word for why there is no answer; None when there is one."""
+    """A code for the reason why there is no answer; None when there is one."""
     refusal_message: str | None
-    """The same in a sentence."""
+    """The same reason as a sentence."""
     claims: tuple[Claim, ...] = ()
     citations: tuple[AnswerCitation, ...] = ()
     candidates: tuple[SearchHit, ...] = ()
-    """What was found, best first, whether it was used or not."""
+    """All passages that the search found, best first, used or not."""
     model: str | None = None
-    """What wrote it; None when it is made of quotations."""
+    """The chat model that wrote the answer; None when it consists of quotations."""
     prompt_version: str | None = None
     checker_version: str | None = None
     notices: tuple[Notice, ...] = ()

@@ -1,6 +1,4 @@
-"""One checker for search options, parameters, tool arguments and settings: a wrong value gets the same words on every
-surface.
-"""
+"""Checks search options, parameters, tool arguments and settings, with the same error messages on every surface."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def checked(
     longest: int | None = None,
     may_be_empty: bool = False,
 ) -> Any:
-    """The value as its kind (str, int, float, bool, or list for texts), or a UsageError that says what is valid."""
+    """Returns the value as `kind` (str, int, float, bool, or list of texts), or raises UsageError."""
     if kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON does not tell 10.0 from 10
     if kind is float and type(value) is int:
@@ -75,7 +73,7 @@ def _number(value: float | None) -> str:
 
 
 def unknown(given: str, known: Iterable[str], aliases: Iterable[str] = (), noun: str = "option") -> UsageError:
-    """The error for a name that nothing has: what was probably meant, or all that is known."""
+    """The error for an unknown name. Its hint is the most similar known name, or the list of all known names."""
     names = list(known)
     close = close_to(given, [*names, *aliases])
     hint = f"Did you mean {close}?" if close else f"Options: {', '.join(names) or 'none'}."
@@ -87,8 +85,8 @@ def empty(name: str) -> UsageError:
 
 
 def from_text(text: str, kind: type) -> Any:
-    """The value of a text in an address, a variable or on a command line. Any other text stays a text, which `checked`
-    refuses; Python itself also reads 1_000 and NaN as numbers.
+    """Converts a text from a URL, a variable or a command line to `kind`. Invalid text is returned unchanged, so that
+    `checked` refuses it. Stricter than Python, which also reads 1_000 and NaN as numbers.
     """
     if kind is bool:
         return _SWITCHES.get(text.strip().lower(), text)
@@ -101,7 +99,7 @@ def from_text(text: str, kind: type) -> Any:
 
 
 def close_to(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is probably meant."""
-    from difflib import get_close_matches  # only when something is wrong
+    """The known name that is most similar to `name`, or None if none is similar enough."""
+    from difflib import get_close_matches  # imported only when there is an error to report
 
     return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)

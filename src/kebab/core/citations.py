@@ -1,9 +1,9 @@
-"""Where a passage stands, written so that a person, an editor and a program can all go there.
+"""Citations: the place of a passage, in two written forms that people, editors and programs can follow.
 
     uri    notes/rust/kb.md#L12-L34   paper.pdf#page=13   clip.mp4#t=1.5,4   scan.png#xywh=0,0,10,20
     text   notes/rust/kb.md:L12-L34   paper.pdf:p13       clip.mp4:t=1.5,4   scan.png:xywh=0,0,10,20
 
-`parse` reads both forms, and a path alone.
+`parse` reads both forms, and a path without a place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FRAGMENT = re.compile(
 
 
 class Citation(NamedTuple):
-    """A path, the span in it, the innermost heading there, and the sha256 of the cited chunk's text."""
+    """A path, a span in it, the innermost heading above the span, and the sha256 of the cited chunk's text."""
 
     path: str
     span: Span
@@ -50,7 +50,7 @@ class Citation(NamedTuple):
 
     @property
     def lines(self) -> tuple[int, int] | None:
-        """First and last line, for the kinds that have lines."""
+        """The first and last line; None for kinds of spans without lines."""
         return lines_of(self.span)
 
 
@@ -69,7 +69,7 @@ def _fragment(span: Span) -> str:
 
 
 def _quoted(label: str) -> str:
-    """A caption is free text, so nothing in it may look like the beginning of another fragment."""
+    """The caption, percent-encoded: it is free text, and could otherwise look like the start of another fragment."""
     from urllib.parse import quote
 
     return quote(label, safe="", errors="surrogatepass")

@@ -1,6 +1,6 @@
-"""A time limit that all code working for one request can see, and that the request's owner can bring forward.
+"""A time limit that all code working for one request can read, and that the request's owner can end early.
 
-The limit travels in a context variable, so that the layers between a server and a statement do not pass it along.
+The limit is a context variable, so that functions need not pass it as an argument.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kebab.core.errors import TimedOut
 
 
 class Deadline:
-    """Ends with the deadline around it, if there is one, or earlier."""
+    """A time limit. Nested in another deadline, it ends no later than that one."""
 
     def __init__(self, seconds: float | None) -> None:
         self._outer = _current.get()
@@ -23,11 +23,11 @@ class Deadline:
         self._given_up = False
 
     def give_up(self) -> None:
-        """Ends the work, whose result is no longer wanted. Any thread may call this."""
+        """Ends the time limit now, because the result is no longer wanted. Any thread may call this."""
         self._given_up = True
 
     def left(self) -> float:
-        """Seconds until it ends, at least 0."""
+        """The seconds until this deadline, at least 0."""
         return max(0.0, min(self._end - monotonic(), inf if self._outer is None else self._outer.left()))
 
     def is_over(self) -> bool:
@@ -39,7 +39,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[Deadline]:
-    """Limits the work inside to these seconds; with None it can still be given up."""
+    """Limits the `with` block to these seconds. With None there is no limit, but `give_up` still ends the work."""
     deadline = Deadline(seconds)
     token = _current.set(deadline)
     try:

@@ -14,12 +14,10 @@ from kebab.core.text import LineTable, cut_to_tokens
 
 
 class Block(NamedTuple):
-    """A structural piece of a document: the half-open range of its text that it takes up, whole lines."""
+    """A structural piece of a document, as a half-open range of its text; always whole lines."""
 
     kind: str
-    """heading, paragraph, code, table, list, quote, html, rule; symbol: a function, class or method that is cited by
-    itself
-    """
+    """heading, paragraph, code, table, list, quote, html, rule, or symbol (a function, class or method)."""
     start: int
     end: int
     level: int = 0
@@ -29,11 +27,10 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class ParsedDocument:
-    """What a parser makes of one file. Blocks are ranges of `text`, in order.
+    """The result of parsing one file. Blocks are ranges of `text`, in order.
 
-    Of a text format `text` is the file's text unchanged, or has the same number of lines, so that a line of one is a
-    line of the other. Of any other format it is what can be read in it; with `paged`, its pages are parted by form
-    feeds, and no block crosses one.
+    For a text format, `text` is the file's text, or at least has the same number of lines, so that line numbers agree.
+    For other formats it is the extracted text. If `paged`, form feeds separate the pages, and no block crosses one.
     """
 
     text: str
@@ -51,11 +48,11 @@ class ParsedDocument:
     encoding: str = "utf-8"
     paged: bool = False
     page_labels: tuple[str | None, ...] = ()
-    """The printed number of each page, where it is known."""
+    """The printed number of each page, or None where it is unknown."""
     chapters: tuple[int, ...] = ()
-    """Where the chapters of a book begin in `text`, or what else no passage may reach into from before it."""
+    """Offsets in `text` where the chapters of a book begin, or similar boundaries that no passage may cross."""
     code_lang: str | None = None
-    """The programming language, where symbols are cited."""
+    """The programming language, if passages cite symbols."""
 
 
 _LONGEST_NAME = 300
@@ -63,8 +60,9 @@ _MOST_NAMES = 200
 
 
 def bounded(document: ParsedDocument) -> ParsedDocument:
-    """The document with names cut to a sensible length. Title and headings are stored with every passage below them,
-    and a line of dashes can turn a pasted log into a heading. The text itself is unchanged.
+    """The document with long names shortened and surplus tags and aliases removed; its text is unchanged.
+
+    Title and headings are stored with every passage, and a line of dashes can turn a pasted log into a heading.
     """
     names = (document.title, *document.tags, *document.aliases)
     too_many = len(document.tags) > _MOST_NAMES or len(document.aliases) > _MOST_NAMES
@@ -95,13 +93,13 @@ PAGE_BREAK = "\f"
 
 
 def page_text(text: str, page: int) -> str | None:
-    """A page of a paged document's text, counted from 1."""
+    """The text of one page of a paged document, or None if it has no such page. Pages count from 1."""
     pages = text.split(PAGE_BREAK)
     return pages[page - 1] if 1 <= page <= len(pages) else None
 
 
 def stands_there(text: str, start: int, end: int, span: Span, body: str, lines: LineTable) -> bool:
-    """Whether a passage is at its offsets in `body`, and on the lines or page it cites. `lines` are those of `body`."""
+    """Whether `text` is at these offsets of `body`, and on the lines or page of its span. `lines` belongs to `body`."""
     if body[start:end] != text:
         return False
     if isinstance(span, PageSpan):
@@ -111,7 +109,7 @@ def stands_there(text: str, start: int, end: int, span: Span, body: str, lines: 
 
 
 class Chunk(NamedTuple):
-    """A passage: `text` is exactly `document.text[start:end]`, and the first span covers all of it."""
+    """A passage: `text` equals `document.text[start:end]`, and the first span covers all of it."""
 
     ordinal: int
     start: int
@@ -127,7 +125,7 @@ class Chunk(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where documents come from. `name` is part of every id, `root` never is."""
+    """Where documents come from. `name` is part of every document id; `root` is not."""
 
     name: str
     kind: Literal["folder", "file", "stdin"]
@@ -136,13 +134,13 @@ class Source(NamedTuple):
 
 
 class Repository(NamedTuple):
-    """The git repository a folder belongs to, as it is checked out there."""
+    """The git repository that contains a folder, with the branch and commit that are checked out."""
 
     name: str
     branch: str | None
-    """None when a commit is checked out without one."""
+    """None when a commit is checked out without a branch."""
     commit: str | None
-    """None before the first one."""
+    """None before the first commit."""
 
 
 _DATED_NAME = re.compile(r"(?:19|20)\d\d-\d\d-\d\d(?!\d)")
@@ -151,8 +149,8 @@ _MOST_HEADING_TOKENS = 96
 
 
 def context_of(title: str, headings: tuple[str, ...]) -> str:
-    """What a chunk is embedded with: title and headings, a title that is also the first heading only once, neither
-    without end.
+    """The title and headings, shortened, that are embedded with a chunk. A title that is also the first heading appears
+    once.
     """
     below = headings[1:] if headings[:1] == (title,) else headings
     path = cut_to_tokens(" > ".join(below), _MOST_HEADING_TOKENS)
@@ -160,15 +158,15 @@ def context_of(title: str, headings: tuple[str, ...]) -> str:
 
 
 def embedded_text(path: str, title: str, headings: tuple[str, ...], text: str) -> str:
-    """What a chunk's vector is made of. A title that is only the file's name stays out: a renamed file keeps its
-    vectors.
+    """The text that a chunk's vector is made from. A title that is only the file name is left out, so that renaming
+    a file keeps its vectors.
     """
     context = context_of("" if title in (file_name(path), file_stem(path)) else title, headings)
     return f"{context}\n\n{text}" if context else text
 
 
 def date_in_name(path: str) -> str | None:
-    """2025-03-01 of `daily/2025-03-01 Standup.md`: the day such a note is about, whenever its file was copied."""
+    """The date at the start of a file name, or None: 2025-03-01 for `daily/2025-03-01 Standup.md`."""
     match = _DATED_NAME.match(file_name(path))
     try:
         return date.fromisoformat(match[0]).isoformat() if match else None
@@ -181,10 +179,9 @@ def document_id(source: str, path: str) -> str:
 
 
 def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
-    """Begins like its document's id: one sees where it belongs, and the chunks of a document lie together in every
-    index.
+    """The id of a chunk. It begins with half of the document's id, so that indexes keep a document's chunks together.
 
-    The ordinal keeps two equal passages of one document apart.
+    The ordinal gives two equal passages of one document different ids.
     """
     return doc_id[:8] + _short_hash(12, "chunk", doc_id, str(ordinal), text)
 

@@ -1,6 +1,6 @@
-"""Everything Kebab raises on purpose. The code of a class is part of the wire format.
+"""All exceptions that Kebab raises. The code of a class is part of the wire format.
 
-Exceptions are for a whole operation that cannot go on. What happens to one file of many is a value in the report.
+An exception ends a whole operation. A failure of one file among many is recorded in the ingest report instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _STORAGE_ERRNOS = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS,
 
 
 class KebabError(Exception):
-    """One sentence on what happened (`message`), one on what to do (`hint`), and the file concerned, if any."""
+    """The base class: `message` says what happened, `hint` what to do, and `path` names the file concerned, if any."""
 
     code = "kebab_error"
 
@@ -29,7 +29,7 @@ class KebabError(Exception):
 
 
 class UsageError(KebabError, code="usage"):
-    """Contradicting or missing options."""
+    """Options that are invalid, missing or contradict each other."""
 
 
 class ConfigError(KebabError, code="invalid_config"):
@@ -41,15 +41,15 @@ class QueryError(KebabError, code="invalid_query"):
 
 
 class StaleCursor(QueryError, code="stale_cursor"):
-    """A cursor of another query or index."""
+    """A cursor that belongs to another query or index."""
 
 
 class SourceError(KebabError, code="source_error"):
-    """A folder that is missing, a name that is taken."""
+    """A source that cannot be used: its folder is missing, or its name is taken."""
 
 
 class NothingIndexable(SourceError, code="nothing_indexable"):
-    """A library without any file that could be documentation."""
+    """A library that has no file that could be documentation."""
 
 
 class StoreError(KebabError, code="store_error"):
@@ -65,7 +65,7 @@ class StillIndexing(StoreError, code="still_indexing"):
 
 
 class Ambiguous(StoreError, code="ambiguous"):
-    """An id prefix or path that fits several."""
+    """An id prefix or path that matches several documents or chunks."""
 
 
 class Locked(StoreError, code="locked"):
@@ -73,11 +73,11 @@ class Locked(StoreError, code="locked"):
 
 
 class TooNew(StoreError, code="too_new"):
-    """A file written by a later version."""
+    """A file that a later version of Kebab wrote."""
 
 
 class TooOld(StoreError, code="too_old"):
-    """A server of an earlier version than is needed."""
+    """A server whose version is too old."""
 
 
 class StoreUnreachable(StoreError, code="store_unreachable"):
@@ -85,7 +85,7 @@ class StoreUnreachable(StoreError, code="store_unreachable"):
 
 
 class NotEmpty(StoreError, code="not_empty"):
-    """The target of a migration holds something else."""
+    """The target of a migration is not empty, or a store is still being filled by a migration."""
 
 
 class CopyDiffers(StoreError, code="copy_differs"):
@@ -113,7 +113,7 @@ class ModelError(KebabError, code="model_error"):
 
 
 class ModelMissing(ModelError, code="no_vectors"):
-    """A search by vectors where there are none."""
+    """A search by vectors in a store without vectors."""
 
 
 class VectorsOff(ModelMissing, code="vectors_off"):
@@ -134,15 +134,15 @@ class ModelCorrupt(ModelError, code="model_corrupt"):
 
 
 class ModelMismatch(ModelError, code="model_mismatch"):
-    """Vectors of another size or model than expected."""
+    """Vectors whose size or model is not the expected one."""
 
 
 class ModelUnreachable(ModelError, code="model_unreachable"):
-    """An endpoint that does not answer, or refuses."""
+    """A model endpoint that does not answer, or refuses the request."""
 
 
 class TextRefused(ModelUnreachable, code="text_refused"):
-    """A text that an endpoint does not take, for instance because it is too long."""
+    """A text that a model endpoint refuses, for instance because it is too long."""
 
 
 class ParseError(KebabError, code="parse_error"):
@@ -154,13 +154,13 @@ class ParseError(KebabError, code="parse_error"):
 
     @property
     def is_defect(self) -> bool:
-        """Whether the parser failed, rather than refused the file."""
+        """Whether the parser crashed. False if it refused the file."""
         return self.reason == "parser_failed"
 
 
 @contextmanager
 def only_parse_errors() -> Iterator[None]:
-    """Whatever parsing one file raises leaves this block as a ParseError, so that it costs that file only."""
+    """Converts every exception of the `with` block to a ParseError, so that only this one file fails."""
     try:
         yield
     except ParseError:
@@ -169,13 +169,13 @@ def only_parse_errors() -> Iterator[None]:
         raise ParseError(
             "It takes more memory than there is.", reason="too_costly", hint="Split it into smaller files."
         ) from error
-    except Exception as error:  # a parser may raise anything; KeyboardInterrupt and SystemExit pass
+    except Exception as error:  # a parser may raise anything; KeyboardInterrupt and SystemExit are not caught
         message = f"Its parser failed ({type(error).__name__}). This is a defect of Kebab; please report it."
         raise ParseError(message, reason="parser_failed") from error
 
 
 class GoldenSetError(KebabError, code="invalid_golden_set"):
-    """Judged queries, or a run of them, that cannot be read."""
+    """A file of judged queries, or of their results, that cannot be read."""
 
 
 class MissingExtra(KebabError, code="missing_extra"):
@@ -191,7 +191,7 @@ class Unauthorized(Refused, code="unauthorized"):
 
 
 class NoSuchMethod(Refused, code="method_not_allowed"):
-    """An address that is read with POST, or written to with GET."""
+    """A request with the wrong HTTP method, such as POST to an address that only takes GET."""
 
 
 class TooLarge(Refused, code="too_large"):
@@ -199,7 +199,7 @@ class TooLarge(Refused, code="too_large"):
 
 
 class TooMany(Refused, code="too_many_requests"):
-    """More requests, or wrong tokens, than one address may send. `retry_after`: seconds."""
+    """Too many requests or wrong tokens from one address, which may try again after `retry_after` seconds."""
 
     def __init__(self, message: str, *, hint: str | None = None, path: str | None = None, retry_after: int = 1) -> None:
         super().__init__(message, hint=hint, path=path)
@@ -215,7 +215,7 @@ class Internal(KebabError, code="internal"):
 
     @classmethod
     def of(cls, error: BaseException) -> KebabError:
-        """What every surface says of an uncaught exception. A file system that fails is no defect of ours."""
+        """The error to show for an uncaught exception: StoreError or DiskFull for a failing disk, else Internal."""
         if isinstance(error, OSError) and error.filename is not None and error.errno in _STORAGE_ERRNOS:
             place = os.fsdecode(error.filename)
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError

@@ -16,9 +16,9 @@ class NotRegular(OSError):
 
 
 def open_regular(path: str | os.PathLike[str], *, follow_link: bool = True) -> FileIO:
-    """A file open for reading. OSError when it is anything but a regular file; never waits for the other end of a pipe.
+    """Opens a file for reading; OSError if it is not a regular file. Never blocks on a pipe.
 
-    A scanned file may have been replaced since, so only the opened file is checked.
+    Checks the opened file, not the path, because the file may be replaced at any moment.
     """
     descriptor = _opened(path, _FLAGS if follow_link else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     try:
@@ -31,7 +31,7 @@ def open_regular(path: str | os.PathLike[str], *, follow_link: bool = True) -> F
 
 
 def _opened(path: str | os.PathLike[str], flags: int) -> int:
-    """Waits a while for a file that a server (Samba, NFS) has leased, and that the system asks it to give back."""
+    """Opens a file. Waits up to ten seconds if a file server (Samba, NFS) holds a lease on the file."""
     ends = time.monotonic() + _LEASE_S
     while True:
         try:
@@ -43,6 +43,6 @@ def _opened(path: str | os.PathLike[str], flags: int) -> int:
 
 
 def read_regular(path: str | os.PathLike[str], most_bytes: int = -1, *, follow_link: bool = True) -> bytes:
-    """The bytes of a regular file, or its beginning; OSError for anything else."""
+    """The bytes of a regular file, at most `most_bytes` of them; OSError for anything else."""
     with open_regular(path, follow_link=follow_link) as file:
         return file.read(most_bytes)

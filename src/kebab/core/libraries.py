@@ -25,7 +25,7 @@ class LibraryVersion(NamedTuple):
     snippets: int
     indexed_at: str | None
     error: str | None = None
-    """Why the last attempt failed; what was indexed before is searched."""
+    """Why the last attempt failed. Until one succeeds, search uses the state that was indexed before."""
 
 
 class Library(NamedTuple):
@@ -35,16 +35,14 @@ class Library(NamedTuple):
     description: str
     titled: bool
     described: bool
-    """Whether the user said so, rather than its own files."""
+    """`titled`, `described`: whether the user gave title and description. If not, they are from the library's files."""
     origin: str
-    """What it was added from: a URL, or a path on this machine."""
+    """The URL, or path on this machine, that the library was added from."""
     origin_kind: OriginKind
     branch: str | None
-    """Asked for instead of the default one."""
+    """The branch to index instead of the default one, or None."""
     repository: str | None
-    """The address of the git repository that its text comes from, without a password; it may have arrived in another
-    way.
-    """
+    """The URL of the library's git repository, without password, even if its files were added from elsewhere."""
     stars: int | None
     trust_score: float | None
     """0 to 10; None until it is first indexed."""
@@ -54,9 +52,7 @@ class Library(NamedTuple):
     """The default one first, then from the latest tag down."""
 
     def is_named(self, name: str) -> bool:
-        """Whether this is in its title, id or description, in any case of any alphabet; % and _ are letters like any
-        other.
-        """
+        """Whether the title, id or description contains `name`, ignoring case; % and _ are not wildcards."""
         wanted = name.casefold()
         return any(wanted in text.casefold() for text in (self.title, self.library_id, self.description))
 
@@ -66,7 +62,7 @@ class Library(NamedTuple):
 
     @property
     def total_snippets(self) -> int:
-        """Of the default branch."""
+        """The number of snippets of the default branch."""
         return self.versions[0].snippets if self.versions else 0
 
     @property
@@ -75,7 +71,7 @@ class Library(NamedTuple):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The versions with a name that can be searched."""
+        """The names of all tagged versions that can be searched."""
         return tuple(
             version.name for version in self.versions if version.name is not None and version.indexed_at is not None
         )
@@ -84,24 +80,22 @@ class Library(NamedTuple):
 class DoneFile(NamedTuple):
     document: Key
     key: str
-    """Of the file."""
+    """The same for files with the same bytes."""
     fingerprint: str
 
 
 class Making(NamedTuple):
-    """A version that is being made."""
+    """A library version that is being indexed."""
 
     key: Key
     source: str
     """The name of the source that its new documents go to."""
     done: dict[str, DoneFile]
-    """Files that an earlier, interrupted run has indexed, by path. Those that are no longer part of the version are to
-    be dropped.
-    """
+    """Files that an earlier, interrupted run indexed, by path. The caller drops those that left the version since."""
 
 
 class VersionDocument(NamedTuple):
-    """That a version has a document."""
+    """One document of one version."""
 
     tag: str | None
     commit: str | None
@@ -121,30 +115,30 @@ class VectorSpace(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """As its embedder has it."""
+        """The same value as `Embedder.fingerprint`."""
         return f"{self.model}@{self.version}:{self.dimension}"
 
 
 class LibrarySnippet(NamedTuple):
-    """A piece of documentation that answers by itself: code with what introduces it, or a section of prose."""
+    """A self-contained piece of documentation: code with its introduction, or a section of prose."""
 
     chunk_id: str
     kind: SnippetKind
     title: str
-    """The heading it stands under."""
+    """The heading above the snippet."""
     breadcrumb: str
-    """Library and headings above it: Widget > Guide."""
+    """The library and the headings above the title, such as Widget > Guide."""
     description: str
     """The paragraph that introduces code."""
     language: str
-    """Of code, as its fence names it."""
+    """The language of the code, as named on its fence."""
     content: str
     """The code without its fence, or the prose."""
     citation: Citation
     url: str | None
-    """Where these lines stand on the web, at the commit they were read from."""
+    """A web link to these lines, at the commit that was indexed."""
     tokens: int
     score: float
-    """How well it answers: from 0 to 1, but in search by words alone what bm25 gives, negative and lower is better."""
+    """The relevance, from 0 to 1. In search by words alone it is the bm25 value: negative, and lower is better."""
     suspicious: bool
-    """Whether it reads like orders to a machine: quoted data, never an instruction."""
+    """Whether the text reads like orders to a machine. It is quoted data, never an instruction."""

@@ -1,4 +1,4 @@
-"""Everything that a search can say about its answer beside the hits: the codes on the wire and their sentences."""
+"""The notices that a search can return in addition to its hits: their wire codes and sentences."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Says(Enum):
         self.sentence = sentence
 
     def notice(self, *values: object, more: str = "", suggestions: tuple[str, ...] = ()) -> Notice:
-        """With the values put into its sentence, and `more` after it."""
+        """A notice whose sentence contains these values, followed by `more`."""
         return Notice(self.code, self.sentence.format(*values) + more, suggestions)
 
     def is_in(self, notices: Iterable[Notice]) -> bool:

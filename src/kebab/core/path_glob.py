@@ -1,7 +1,7 @@
-"""Path globs as people know them: `*`, `?` and `[…]` stop at a slash, `**` does not, `**/` may also stand for nothing.
+"""Path globs: `*`, `?` and `[…]` do not match a slash, `**` does, and `**/` also matches nothing.
 
-A glob becomes a regular expression when that is safe. With more than two `**` it could take time without end on a path
-that almost fits, so such a glob is followed state by state instead, which takes at most pattern × path steps.
+A glob with at most two `**` becomes a regular expression. With more, a regular expression could take extremely long on
+a path that almost matches, so a state machine matches the path in at most pattern × path steps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def path_matches(pattern: str, path: str) -> bool:
 
 
 def passes(pattern: str, path: str) -> bool:
-    """What the filter `path` means: a glob, a path, or a folder, which means all that is below it."""
+    """Whether a path passes the filter `path`, which is a glob, a path, or a folder (matching everything below it)."""
     if set("*?[") & set(pattern):
         return path_matches(pattern, path)
     return path == pattern or path.startswith(pattern.rstrip("/") + "/")
@@ -53,17 +53,17 @@ def _tokens(pattern: str) -> list[_Token]:
         else:
             token, i = _Token("letter", re.escape(pattern[i])), i + 1
         if not (tokens and token.kind == tokens[-1].kind and token.kind in ("star", "anything", "folders")):
-            tokens.append(token)  # two stars in a row say no more than one
+            tokens.append(token)  # two equal wildcards in a row mean the same as one
     return tokens
 
 
 def _class_end(pattern: str, start: int) -> int:
-    """A bracket right after the opening one, or after its negation, is a member."""
+    """The index of the bracket that closes a class, or -1. A bracket right after [ or [! is a member, not the end."""
     return pattern.find("]", start + (3 if pattern[start + 1 : start + 2] in ("!", "^") else 2))
 
 
 def _class(inside: str) -> str:
-    """Empty for a range without members, such as z-a: then the bracket is just a letter."""
+    """The regular expression of a class. Empty for a range without members, such as z-a: [ is then a plain letter."""
     negated = inside[0] in "!^"
     members = inside[1:] if negated else inside
     parts, i = [], 0
@@ -80,7 +80,7 @@ def _class(inside: str) -> str:
 
 
 def _expression(tokens: tuple[_Token, ...]) -> str:
-    """A star need not be tried again once what follows it fits: the groups are atomic, `(?>…)`."""
+    """The regular expression of a glob. Atomic groups, `(?>…)`, prevent slow backtracking over stars."""
     out, i = [], 0
     while i < len(tokens):
         kind = tokens[i].kind
@@ -104,10 +104,10 @@ def _expression(tokens: tuple[_Token, ...]) -> str:
 
 
 def _follow(tokens: tuple[_Token, ...], path: str) -> bool:
-    """All the places in the pattern where one may stand after each letter of the path."""
+    """Whether the path matches, by tracking all positions in the pattern that are possible after each letter."""
     classes = [re.compile(token.regex) if token.regex else None for token in tokens]
     states = _skipping({0}, tokens)
-    inside: set[int] = set()  # within the folders that a `**/` stands for
+    inside: set[int] = set()  # positions of `**/` tokens that match the current folder
     for letter in path:
         after: set[int] = set()
         inside |= {state for state in states if state < len(tokens) and tokens[state].kind == "folders"}
@@ -126,7 +126,7 @@ def _follow(tokens: tuple[_Token, ...], path: str) -> bool:
 
 
 def _skipping(states: set[int], tokens: tuple[_Token, ...]) -> set[int]:
-    """With all that is reached by letting stars and `**/` stand for nothing."""
+    """These positions, and those reached from them by letting stars and `**/` match nothing."""
     reached: set[int] = set()
     for start in states:
         state = start

@@ -1,12 +1,10 @@
-"""Paths of documents, which have slashes on every system."""
+"""Parts of document paths, which use slashes on every operating system."""
 
 from __future__ import annotations
 
 
 def file_name(path: str) -> str:
-    """The last part of a document's path. As PurePosixPath has it, at a tenth of its time: this is asked several times
-    per file.
-    """
+    """The last part of a document's path. Ten times as fast as PurePosixPath, because ingest calls this very often."""
     return path.rpartition("/")[2]
 
 

@@ -1,6 +1,4 @@
-"""The ports between the rooms. Code above a port works with any implementation of it. The ports of a store are in
-`store_ports`.
-"""
+"""The interfaces (ports) between packages, except those of a store, which are in `store_ports`."""
 
 from __future__ import annotations
 
@@ -18,11 +16,11 @@ if TYPE_CHECKING:
 
 
 Key = int | str
-"""A store's own name for a row. Only the store that made it can read it."""
+"""A store's own identifier of a row. It is valid only in that store."""
 
 
 class Tokenizer(Protocol):
-    """Text → terms, as the store's index cuts it."""
+    """Cuts text into terms in the same way as the store's index."""
 
     def stems(self, text: str) -> list[str]: ...
     def words(self, text: str) -> list[str]: ...
@@ -30,14 +28,14 @@ class Tokenizer(Protocol):
 
 
 class Retriever(Protocol):
-    """Search in one mode. The list is ordered, best first."""
+    """Searches in one mode. Hits are ordered best first."""
 
     def search(self, query: SearchQuery) -> HitList: ...
     def index_version(self) -> str: ...
 
 
 class ChunkContext(NamedTuple):
-    """A stored chunk with what a hit needs to know of its document."""
+    """A stored chunk, with the fields of its document that a hit shows."""
 
     chunk_id: str
     doc_id: str
@@ -58,11 +56,11 @@ class ChunkContext(NamedTuple):
     date: str
     embedding_model: str | None = None
     notes: tuple[str, ...] = ()
-    """On the document's source and folders, the outermost first."""
+    """The user's notes on the document's source and folders, the outermost first."""
 
     @property
     def citation(self) -> Citation:
-        """Of the first span, which covers the whole chunk."""
+        """A citation of the first span, which covers the whole chunk."""
         return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
 
 
@@ -77,7 +75,7 @@ class ColumnWeights(NamedTuple):
 
 class LexicalMatch(NamedTuple):
     bm25: float
-    """As FTS5 gives it: negative, lower is better."""
+    """The value that FTS5 returns: negative, and lower is better."""
     chunk_id: str
     doc_type: str
 
@@ -88,30 +86,30 @@ class LexicalMatches(NamedTuple):
     """Whether further matches follow the last one."""
     terms: QueryTerms
     expression: str
-    """What the store was asked, in its own language; for explanations only."""
+    """The query in the store's own syntax; used only in explanations."""
     dropped: tuple[str, ...] = ()
-    """Stop words that were left out of it."""
+    """Stop words that were left out of the query."""
     shortened: bool = False
-    """Whether the query was so long that only a part of it was looked for."""
+    """Whether the query was too long, so that only a part of it was searched for."""
 
 
 class NearWord(NamedTuple):
-    """A word of the corpus that is spelt almost like another one."""
+    """A word of the corpus whose spelling is close to a given word."""
 
     word: str
     edits: int
-    """Letters inserted, left out, replaced or swapped."""
+    """The number of letters inserted, left out, replaced or swapped."""
 
 
 EmbeddingKind = Literal["query", "passage"]
-"""Some models want to be told which of the two a text is."""
+"""Whether a text is a query or a passage; some models embed the two differently."""
 
 Vectors = Any
-"""A numpy array of float32 with one row per text, each of length 1. The core itself does without numpy."""
+"""A numpy array of float32 with one unit vector per row. Typed as Any because the core does not import numpy."""
 
 
 class Embedder(Protocol):
-    """One model, and so one space of vectors. The vector of a text does not depend on what else is embedded with it."""
+    """One model, which defines one vector space. A text's vector does not depend on the other texts of the call."""
 
     @property
     def name(self) -> str: ...
@@ -121,16 +119,16 @@ class Embedder(Protocol):
     def dimension(self) -> int: ...
     @property
     def fingerprint(self) -> str:
-        """model@version:dimension; vectors of two fingerprints are never compared."""
+        """model@version:dimension. Vectors with different fingerprints are never compared."""
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors: ...
 
 
 class WordsAlike(Protocol):
-    """How alike words are in meaning. The same words are always equally alike."""
+    """Compares words by meaning. The result is the same at every call."""
 
     def __call__(self, words: Sequence[str], others: Sequence[str]) -> Sequence[Sequence[float]]:
-        """For each word, its cosine with each of the others."""
+        """For each of `words`, its cosine with each of `others`."""
 
 
 class VectorMatch(NamedTuple):
@@ -138,30 +136,28 @@ class VectorMatch(NamedTuple):
     similarity: float
     """Cosine, −1 to 1."""
     primary: bool
-    """Whether this is the chunk's primary space; otherwise the chunk is written in another script than the space is
-    made for.
-    """
+    """Whether the searched space is the chunk's primary one. If not, another space suits the chunk's script better."""
 
 
 class Middle(NamedTuple):
-    """Where several chunks stand together: the mean of their vectors, of length 1."""
+    """The mean of several chunks' vectors, scaled to length 1."""
 
     space: str
-    """The fingerprint of its space, as it is stored: a model need not be asked for it."""
+    """The stored fingerprint of the space, so that no model must be loaded to know it."""
     vector: Any
     embedder: Embedder
-    """What made these vectors."""
+    """The model that made these vectors."""
 
 
 class VectorCoverage(NamedTuple):
-    """What part of a corpus has vectors of the models in use."""
+    """How much of a corpus has vectors of the models in use."""
 
     chunks: int | None
-    """None if all of them have one; then they are not counted."""
+    """None if every chunk has a vector; chunks are then not counted."""
     embedded: int | None
     index_version: str
     other_models: tuple[str, ...]
-    """Models that are not in use and have left vectors."""
+    """Models that are no longer in use, but whose vectors are still stored."""
 
     @property
     def any(self) -> bool:
@@ -187,11 +183,11 @@ class NewVector(NamedTuple):
     text_hash: bytes
     vector: Any
     chunks: Sequence[Key]
-    """All chunks that have this very text."""
+    """All chunks with exactly this text."""
 
 
 class ChunkVector(NamedTuple):
-    """The vector of a chunk in one space, as it is stored."""
+    """The stored vector of a chunk in one space."""
 
     text_hash: bytes
     vector: bytes
@@ -201,38 +197,36 @@ class ChunkVector(NamedTuple):
 
 
 class SpaceQuery(NamedTuple):
-    """A space that a query enters, and which of its chunks it may find there."""
+    """One vector space that a query searches, and which chunks the query may find there."""
 
     embedder: Embedder
     primary_only: bool = False
-    """Only chunks whose primary space this is: the others are found in theirs."""
+    """Whether to find only chunks whose primary space this is. Other chunks are found in their own primary space."""
     secondary_only: bool = False
-    """Only chunks that have another primary space: what the question's own words cannot reach."""
+    """Whether to find only chunks with another primary space, which the words of the query cannot find."""
     bonus: float = 0.0
-    """Added to its cosines where they are put in order with those of another scope of the same query."""
+    """Added to the cosines of this space when they are sorted together with those of another one of the same query."""
     floor: float = -1.0
-    """Cosines below this are as likely between texts that have nothing to do with each other."""
+    """Cosines below this are as likely between unrelated texts."""
     weak: bool = False
-    """Whether words know better than this space about chunks in its own script; such hits weigh less."""
+    """Whether word search is more reliable than this space for chunks in its own script; such hits weigh less."""
     instead: bool = False
-    """Entered only when none of the query's other spaces holds anything."""
+    """Whether to search this space only when the query's other spaces hold no vectors."""
 
 
 class EmbeddingModels(Protocol):
-    """All spaces of a knowledge base: the primary and secondary ones of a chunk, and those that a query enters."""
+    """All models of a knowledge base. Decides which spaces a chunk is embedded in, and which ones a query searches."""
 
     @property
     def embedders(self) -> Sequence[Embedder]: ...
     def primary_of(self, text: str, /) -> Embedder:
-        """The space that suits this text best."""
+        """The model that suits this text best; its space is the primary space of the text."""
 
     def secondary_of(self, text: str, /) -> Embedder | None:
-        """Another space that this text enters, because a good part of it suits that one."""
+        """A second model to embed this text with, because it suits a good part of the text; otherwise None."""
 
     def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:
-        """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin
-        script.
-        """
+        """A second model to embed all chunks with, or None. `other_scripts`: whether the corpus has non-Latin text."""
 
     def for_query(self, text: str, /) -> Sequence[SpaceQuery]: ...
 
@@ -250,13 +244,13 @@ class Written(NamedTuple):
 
     text: str
     stopped: bool = False
-    """Whether it was given up before it was done."""
+    """Whether the caller stopped the model before it was done."""
     cut_off: bool = False
-    """Whether it would have gone on, had it been allowed to."""
+    """Whether the text ends because it reached the maximum length."""
 
 
 class ChatModel(Protocol):
-    """Writes answers. The same messages ask for the same words."""
+    """Writes answers. Requests are set up so that equal messages give equal answers."""
 
     name: str
 
@@ -267,18 +261,18 @@ class ChatModel(Protocol):
         on_text: Callable[[str], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Written:
-        """All of it, each piece given to `on_text` as it comes, until `stop` says so."""
+        """Returns the whole text. Passes each piece to `on_text` on arrival. Ends early once `stop` returns true."""
 
 
 class Parser(Protocol):
-    """Bytes of one file → a document, or ParseError and nothing else."""
+    """Turns the bytes of one file into a document. Raises only ParseError."""
 
     version: str
     keeps_lines: bool
-    """Whether a line of the document's text is the line of the file with the same number."""
+    """Whether line n of the document's text is line n of the file."""
     isolated: bool
-    """Whether it must run in a process of its own: what it is made of may crash, or a file may be made to take all it
-    can. Markdown and plain text are read by code of ours that takes time and memory in proportion to the file.
+    """Whether the parser must run in its own process, because a crafted file may crash it or exhaust time and memory.
+    The parsers of Markdown and plain text need not: their cost is proportional to the file.
     """
 
     def parse(self, data: bytes, path: str) -> ParsedDocument: ...
@@ -286,10 +280,10 @@ class Parser(Protocol):
 
 @runtime_checkable
 class BackgroundParser(Parser, Protocol):
-    """One that works while its caller does something else."""
+    """A parser that can work in the background."""
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Starts; what it returns waits for the end, and raises what `parse` would."""
+        """Starts parsing and returns a function that waits for the result, or raises the error that `parse` would."""
 
 
 class Chunker(Protocol):
@@ -299,7 +293,7 @@ class Chunker(Protocol):
 
 
 class FileState(NamedTuple):
-    """What the store remembers of a file, to tell whether it changed."""
+    """What the store keeps of a file to detect changes."""
 
     size: int
     mtime_ns: int | None
@@ -308,19 +302,19 @@ class FileState(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """A file as it was when it was indexed, to tell whether it has changed since."""
+    """An indexed file, with the values that show whether it changed since then."""
 
     doc_id: str
     root: str
-    """Of its source: a folder, or the file itself."""
+    """The root of its source: a folder, or the file itself."""
     kind: str
     path: str
     size: int
     mtime_ns: int | None
-    """None when the file was so young that its time proved nothing."""
+    """None if the file was changed so shortly before indexing that its time cannot reveal another change."""
     indexed_at: str
     ingested_at: str
-    """When its source was last looked through."""
+    """When its whole source was last scanned."""
 
     @property
     def place(self) -> str:
@@ -339,13 +333,13 @@ class IndexedDocument(NamedTuple):
     date: str
     trust_level: str
     doc_id: str | None = None
-    """Where it does not follow from source and path."""
+    """The id, if it cannot be computed from source and path; otherwise None."""
     indexed_at: str | None = None
-    """Where it was indexed before; otherwise that is now."""
+    """When the document was indexed, if it is copied from another store; None means now."""
 
 
 class StoredDocument(NamedTuple):
-    """A document as a store remembers it, without its text."""
+    """A stored document, without its text."""
 
     key: Key
     doc_id: str
@@ -355,7 +349,7 @@ class StoredDocument(NamedTuple):
 class TreeFile(NamedTuple):
     path: str
     key: str
-    """The same for the same bytes, so a file with a known key need not be read."""
+    """Identical for identical bytes, so a file with a known key need not be read again."""
     size: int
 
 
@@ -364,7 +358,7 @@ class FileReader(Protocol):
 
 
 class FileTree(Protocol):
-    """Files as they were at one moment: of a commit, a folder, an archive."""
+    """The files of a commit, a folder or an archive at one moment."""
 
     @property
     def commit(self) -> str | None: ...

@@ -1,7 +1,6 @@
-"""Files and folders that only their owner can read: every file Kebab writes is made here.
+"""Creates all files and folders that Kebab writes, so that only their owner can read them.
 
-The mode is given when a file is made, never afterwards, so there is no moment at which others can open it. What exists
-keeps its mode.
+The mode is set at creation, so that nobody else can open a file in between. Existing files and folders keep their mode.
 """
 
 from __future__ import annotations
@@ -12,20 +11,18 @@ from pathlib import Path
 from typing import IO, Any
 
 UMASK = 0o077
-"""For programs that we start and that write files."""
+"""The umask for other programs that Kebab starts."""
 
 
 def make_folder(folder: Path) -> None:
-    """With its missing parents; `Path.mkdir` would leave those open to everyone."""
+    """Creates a folder and its missing parents, all private; `Path.mkdir` would make the parents public."""
     if not folder.parent.exists():
         make_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def make_file(path: Path) -> None:
-    """Empty, unless it exists. An existing file is not even opened: closing it would drop the locks SQLite holds in
-    this process.
-    """
+    """Creates an empty file, unless it exists. Never opens an existing file: closing it would drop SQLite's locks."""
     with suppress(FileExistsError):
         os.close(_owner_only(str(path.resolve()), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
 

@@ -1,4 +1,4 @@
-"""What a typed query means, before any store puts it into its own language. Every string means something; none raises.
+"""Parses a typed query into a tree, which each store translates to its own syntax. Accepts every string.
 
     install git            a bag of words
     "exact phrase"         a phrase
@@ -8,8 +8,8 @@
 
 Everything else that looks like syntax is text.
 
-A bag is words side by side: `all` wants every one of them, `any` wants one. Explicit AND, OR and NOT keep their meaning
-in both. `Raw` is an expression in the store's own syntax, passed through untouched.
+A bag is a list of words: with match `all` a passage must have all of them, with `any` at least one. Explicit AND, OR
+and NOT mean the same in both. `Raw` is an expression in the store's own syntax, which is not changed.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ QueryTree = Bag | And | Or | Not | Raw
 
 @lru_cache(maxsize=16)
 def parse(text: str) -> QueryTree:
-    """The tree of a query. Cached, because several steps of one search parse the same text."""
+    """Parses a query. Cached, because several steps of one search parse the same text."""
     text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").strip()
     return Raw(text[1:-1]) if is_raw(text) else _fold(_tokens(text))
 
 
 def is_raw(text: str) -> bool:
-    """Whether it is wrapped in single quotes."""
+    """Whether the query is wrapped in single quotes."""
     text = text.strip()
     return len(text) > 2 and text[0] == text[-1] == "'"
 
@@ -90,7 +90,7 @@ def _tokens(text: str) -> list[Operand | str]:
         elif word in _OPERATORS and tokens and not isinstance(tokens[-1], str) and position + 1 < len(matches):
             tokens.append(word)
         elif word == "NOT" and tokens[-1:] == ["AND"] and position + 1 < len(matches):
-            tokens[-1] = word  # AND NOT is how others write NOT
+            tokens[-1] = word  # AND NOT means the same as NOT
         elif word.endswith("*"):
             tokens.append(Prefix(word.rstrip("*")))
         else:
@@ -129,19 +129,19 @@ def _bag(tokens: list[Operand | str]) -> QueryTree:
 
 
 def excludes(tree: QueryTree) -> bool:
-    """Whether it excludes words or is written in the store's own language: meaning alone cannot answer that."""
+    """Whether the query excludes words or is raw: vector search cannot answer such a query."""
     if isinstance(tree, And | Or):
         return excludes(tree.left) or excludes(tree.right)
     return isinstance(tree, Not | Raw)
 
 
 def insists(tree: QueryTree) -> bool:
-    """Whether it was written with syntax that says what must be there: AND, OR, a phrase."""
+    """Whether the query has an operator or a phrase, so that hits must contain its words."""
     return not isinstance(tree, Bag) or any(isinstance(operand, Phrase) for operand in tree.operands)
 
 
 def words_of(tree: QueryTree) -> list[str]:
-    """The words that are wanted, without syntax."""
+    """The words to search for, without syntax and without excluded words."""
     if isinstance(tree, And | Or):
         return [*words_of(tree.left), *words_of(tree.right)]
     if isinstance(tree, Not):

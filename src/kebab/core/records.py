@@ -1,4 +1,4 @@
-"""Records of a store's content, for listing, inspecting and fetching."""
+"""Records that a store returns for listing, inspecting and fetching its content."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DocumentRecord(NamedTuple):
     indexed_at: str
     metadata: dict[str, Any]
     context: tuple[str, ...]
-    """The notes on its source and folders, the outermost first."""
+    """The user's notes on the document's source and folders, the outermost first."""
 
 
 class ChunkRecord(NamedTuple):
@@ -62,7 +62,7 @@ class ContextNote(NamedTuple):
     """A user's note on a source, or on a folder or file in it."""
 
     folder: str
-    """Empty for the whole source."""
+    """The folder or file; empty for the whole source."""
     text: str
 
     def covers(self, path: str) -> bool:
@@ -78,7 +78,7 @@ class SourceRecord(NamedTuple):
     chunks: int
     ingested_at: str | None
     repository: Repository | None
-    """At its last ingest."""
+    """The git repository of the folder at its last ingest, or None."""
     notes: tuple[ContextNote, ...]
 
 
@@ -115,26 +115,26 @@ class SpaceCount(NamedTuple):
     fingerprint: str
     vectors: int
     primaries: int
-    """The chunks whose primary space it is."""
+    """The number of chunks whose primary space this is."""
 
 
 class ContentCounts(NamedTuple):
-    """Exact counts of the content. Of libraries, only versions that are searched count."""
+    """Exact counts of the content. Library versions that are still being indexed do not count."""
 
     documents: int
     chunks: int
     library_documents: int
     snippets: int
     spaces: tuple[SpaceCount, ...]
-    """In the order in which they came."""
+    """In the order in which the models were first used."""
 
 
 NOT_CHECKED = "NOT checked"
-"""The message of a check that could not be made begins with this."""
+"""The beginning of the message of a check that could not be made."""
 
 
 class Check(NamedTuple):
-    """One line of `kb doctor`."""
+    """The result of one check, which is one line of `kb doctor`."""
 
     name: str
     ok: bool
@@ -144,7 +144,7 @@ class Check(NamedTuple):
 
     @classmethod
     def judged(cls, name: str, ok: bool, message: str, hint: str) -> Check:
-        """The hint belongs to a failure only."""
+        """A check with this result. The hint is kept only if it failed."""
         return cls(name, ok, message, None if ok else hint)
 
 

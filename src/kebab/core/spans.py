@@ -1,7 +1,6 @@
-"""Where a passage stands in its document: lines, a page, a symbol, a region, a stretch of time, a caption.
+"""Spans: where a passage is in its document, by lines, page, symbol, region, time or caption.
 
-Like most value types here these are named tuples: making one class costs a tenth of what a dataclass costs, and a
-command that answers in a tenth of a second has no time for forty dataclasses.
+Most value types here are named tuples, because defining dataclasses takes ten times as long at every start.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ class LineSpan(NamedTuple):
 
 class PageSpan(NamedTuple):
     page: int
-    """Counted from 1, as a viewer counts."""
+    """The page number counted from 1, as PDF viewers show it."""
     label: str | None = None
-    """The printed page number, where it differs (iv, A-3)."""
+    """The printed page number, if it differs (iv, A-3)."""
 
 
 class CodeSpan(NamedTuple):
@@ -65,7 +64,7 @@ def span_kind(span: Span) -> str:
 
 
 def lines_of(span: Span) -> tuple[int, int] | None:
-    """First and last line, for the kinds that have lines."""
+    """The first and last line; None for kinds of spans without lines."""
     if isinstance(span, LineSpan):
         return span.start, span.end
     if isinstance(span, CodeSpan):

@@ -1,7 +1,7 @@
-"""The ports of a store.
+"""The interfaces (ports) of a store.
 
-A `Store` gives a `Reading` or, to one writer at a time, a `Writing`; those give the parts that do the work. They
-raise only KebabErrors: no exception of a driver or a client passes.
+A `Store` opens a `Reading` or, for one writer at a time, a `Writing`. Their methods return the objects that read and
+write documents, vectors and libraries. All of them raise only KebabErrors, never exceptions of a database driver.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """Any number of threads may use it; each closes what it opened."""
+    """A place that keeps a knowledge base. Any number of threads may use it; each closes what it opened."""
 
     @property
     def address(self) -> str:
@@ -61,52 +61,51 @@ class Store(Protocol):
 
     @property
     def file(self) -> Path | None:
-        """Where it is on this machine; None when it is not."""
+        """The database file on this machine; None if the store is elsewhere."""
 
     @property
     def engine(self) -> str:
-        """The software here that stores: its name and version."""
+        """The name and version of the storage software on this machine."""
 
     def index_version(self) -> str:
-        """Of a text index that is built now, with the settings of this store."""
+        """The version that a text index built now would have, with the settings of this store."""
 
     def exists(self) -> bool: ...
     def reading(self, *, whole: bool = False) -> AbstractContextManager[Reading | None]:
-        """One state of the store, for the calling thread; None if nothing has been stored in a place that was not named
-        explicitly: an empty corpus, not an error. `whole`: everything written must be visible, however long it takes
-        to ask the servers that have it.
+        """One state of the store, for the calling thread. None if nothing is stored yet at the default place, which is
+        an empty corpus and not an error. `whole`: waits until everything written is visible on all servers.
         """
 
     def writing(
         self, purpose: str, *, existing: bool = False, mending: bool = False
     ) -> AbstractContextManager[Writing]:
-        """One writer at a time, over all processes and machines; a second one waits, and then gets Locked with the
-        purpose of the first. `existing`: NotFound where nothing is stored yet. `mending`: lost parts that can be
-        rebuilt are rebuilt; without it they are Corrupt.
+        """Opens the store for the only writer, over all processes and machines. A second writer waits, and then gets
+        Locked with the purpose of the first. `existing`: raises NotFound if nothing is stored yet. `mending`: rebuilds
+        lost parts that can be rebuilt, instead of raising Corrupt.
         """
 
     def close(self) -> None:
-        """What the calling thread opened."""
+        """Closes everything that the calling thread opened."""
 
     def backup(self, target: Path, *, force: bool) -> int:
-        """A copy as one file; its size in bytes. A store that is no file may refuse, with a StoreError that says how
-        else to copy it.
+        """Copies the store to one file and returns its size in bytes. A store on a server may raise a StoreError that
+        says how else to copy it.
         """
 
     def reset(self) -> bool:
-        """Deletes all of it; whether there was something."""
+        """Deletes everything in the store, and returns whether there was anything."""
 
     def size(self) -> int:
-        """In bytes, as far as it can be told; otherwise 0."""
+        """The size in bytes; 0 if it is unknown."""
 
     def health(self) -> list[Check]:
-        """Facts and faults of the store. Never raises: a damaged or unreachable store is a fault."""
+        """Quick checks of the store. Never raises: for a damaged or unreachable store, a check fails."""
 
     def integrity(self) -> list[Check]:
-        """A full check of the integrity of the store: each line names a fault, and how to repair it. Never raises."""
+        """Checks the whole store for damage. Each failed check names a fault and how to repair it. Never raises."""
 
     def own_files(self) -> set[Path]:
-        """Its files on this machine, which are never ingested."""
+        """The store's own files on this machine, which are never ingested."""
 
 
 class Reading(Protocol):
@@ -116,174 +115,171 @@ class Reading(Protocol):
     def catalog(self) -> Catalog: ...
     @property
     def is_immutable(self) -> bool:
-        """Whether it is read without locks, because it cannot be written to."""
+        """Whether the store is read without locks, because it cannot be written to."""
 
     def index_version(self) -> str:
-        """Of the text index as it was built, not as the settings are now; of an empty index as it would be built."""
+        """The version with which the text index was built; for an empty index, the version it would be built with."""
 
     def korean_analysis(self) -> str | None:
-        """That the text index was built with; None before anything is indexed."""
+        """The Korean analysis that the text index was built with; None before anything is indexed."""
 
     def lexical_index(self, weights: ColumnWeights) -> LexicalIndex:
-        """Queries use the analysis that the index was built with, not that of the settings."""
+        """Word search. Queries are analysed as the index was built, not as the settings say now."""
 
     def vectors(self) -> VectorStore: ...
     def vector_coverage(self, models: EmbeddingModels) -> VectorCoverage: ...
     def chunks(self) -> ChunkReader: ...
     def files(self, doc_ids: Collection[str] | None = None) -> Sequence[IndexedFile]:
-        """Of these documents or of all, as far as they come from files."""
+        """The files of these documents, or of all; documents that do not come from files are left out."""
 
     def libraries(self) -> LibraryCatalog: ...
     def library_reader(self, library_id: str) -> LibraryReader: ...
     def content(self) -> ContentReader: ...
     def migrating_from(self) -> str | None:
-        """The origin of an incomplete migration into this store."""
+        """The origin of an incomplete migration into this store, or None."""
 
     def stats(self) -> StoreStats: ...
 
 
 class Writing(Protocol):
-    """The operations of the one writer."""
+    """The operations of the only writer."""
 
     def documents(self, *, for_libraries: bool = False) -> DocumentStore:
-        """`for_libraries`: where search of one's own documents does not look."""
+        """Writes documents. `for_libraries`: as library documentation, which ordinary search does not find."""
 
     def libraries(self) -> LibraryWriter: ...
     def notes(self) -> NoteStore: ...
     def vectors(self) -> VectorWriter: ...
     def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
-        """Announces vectors of these models: creating the vector columns is cheaper before any chunk exists."""
+        """Announces vectors of these models, so that a store can prepare for them before it holds any chunk."""
 
     def settle_analysis(self, built_with: str | None = None) -> int:
-        """Analyses all chunks again where the text index was built with another Korean analysis than the settings say;
-        returns how many. `built_with`: the analysis of the store that this one becomes a copy of, instead of the
-        settings'.
+        """Analyses all chunks again if the text index was built with another Korean analysis than the settings say.
+        Returns how many. `built_with` replaces the analysis of the settings when another store is copied into this one.
         """
 
     def rebuild_fts(self) -> int:
-        """The text index and the known words anew from the stored texts; of how many chunks."""
+        """Rebuilds the text index and the known words from the stored texts. Returns the number of chunks."""
 
     def optimize(self) -> None: ...
     def migrating_from(self) -> str | None:
-        """As in `Reading`."""
+        """The origin of an incomplete migration into this store, or None."""
 
     def remember_migration(self, origin: str | None) -> None:
-        """Records an incomplete migration from this origin; None when it is complete."""
+        """Records that a migration from `origin` is incomplete; None records that it is complete."""
 
 
 # --- documents
 
 
 class DocumentStore(Protocol):
-    """Writing documents. Every call is atomic, and may be repeated after an interruption."""
+    """Writes documents. Every call is atomic, and may be repeated after an interruption."""
 
     def sources(self) -> Sequence[Source]:
-        """Without those of libraries, by name."""
+        """All sources except those of libraries, sorted by name."""
 
     def add_source(self, source: Source) -> None:
-        """SourceError where the name is taken."""
+        """Adds a source, or raises SourceError if the name is taken."""
 
     def remove_source(self, name: str) -> None:
-        """With its documents and the notes on it."""
+        """Removes a source, its documents, and the notes on it."""
 
     def absorb_source(self, lone: str, folder: str, path: str) -> None:
-        """Moves the one file of the source `lone` into the source of its folder, with its notes."""
+        """Moves the notes of the one-file source `lone` to `path` in the source `folder`, and removes `lone`."""
 
     def source_ingested(self, name: str, repository: Repository | None, at: str | None = None) -> None:
-        """Records that the whole source was scanned, now or `at` a time."""
+        """Records that the whole source was scanned, at the time `at` or now."""
 
     def has_chunks(self) -> bool:
-        """Of users' documents or of libraries."""
+        """Whether there is any chunk, of the user's documents or of libraries."""
 
     def known_files(self, source: str) -> Mapping[str, FileState]:
-        """By path."""
+        """The recorded states of a source's files, by path."""
 
     def write(self, *documents: IndexedDocument) -> int:
-        """Replaces the documents with these ids; how many chunks were written or changed. An unchanged chunk keeps its
-        vectors.
-        """
+        """Adds or replaces documents. Returns how many chunks were written or changed; others keep their vectors."""
 
     def touch(self, source: str, path: str, state: FileState, date: str) -> None:
-        """The file's times changed, its bytes did not."""
+        """Updates the recorded state and date of a file whose bytes did not change."""
 
     def date_of(self, source: str, path: str) -> str: ...
     def remove(self, source: str, paths: Iterable[str]) -> int:
-        """How many of them there were."""
+        """Removes the documents with these paths, and returns how many there were."""
 
 
 class NoteStore(Protocol):
-    """Writing notes. A note and its terms on all passages below it become visible together."""
+    """Writes notes. A note, and its terms in the index of all passages below it, become visible at the same time."""
 
     def source_names(self) -> Sequence[str]: ...
     def notes(self, source: str) -> Sequence[ContextNote]:
-        """The outermost first."""
+        """The notes on a source and its folders, the outermost first."""
 
     def document_paths(self, source: str) -> Sequence[str]: ...
     def put(self, source: str, note: ContextNote) -> int:
-        """Replaces the note of this folder; how many chunks have other terms because of it."""
+        """Adds or replaces the note of its folder, and returns how many chunks got other terms."""
 
     def remove(self, source: str, note: ContextNote) -> int: ...
 
 
 class Catalog(Protocol):
-    """Documents, chunks and their metadata."""
+    """Reads documents, chunks and their metadata."""
 
     @property
     def paths_on_disk(self) -> bool:
-        """Whether a path on disk names a document; not for callers from elsewhere, who must not learn what is on it."""
+        """Whether a document may be named by its path on disk. False for remote callers: they must not probe it."""
 
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
-        """By source and path."""
+        """The documents that pass the filters, sorted by source and path."""
 
     def count_documents(self, filters: SearchFilters) -> int: ...
     def all_documents(self) -> Iterator[DocumentRecord]:
-        """Without those of libraries, one at a time; the caller may take its time."""
+        """All documents except those of libraries, read one at a time, so that a slow caller blocks nothing."""
 
     def sources(self) -> list[SourceRecord]: ...
     def tags(self) -> list[TagRecord]:
-        """The most frequent first."""
+        """All tags, the most frequent first."""
 
     def languages(self) -> list[str]: ...
     def formats(self) -> list[str]: ...
     def find_document(self, key: str) -> DocumentRecord:
-        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that
-        names them.
+        """The document with this id, beginning of an id, path, SOURCE:path, or name as used in links between notes.
+        Several matches raise Ambiguous, which names them.
         """
 
     def in_libraries(self, path: str) -> Mapping[tuple[str, str], DocumentRecord]:
-        """The documents of libraries that have this path, by library and tag, which is empty for the default branch."""
+        """The library documents with this path, by library and tag; the tag is empty for the default branch."""
 
     def find_chunk(self, key: str) -> ChunkRecord: ...
     def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
-        """In their order."""
+        """The chunks of a document, in document order."""
 
     def body(self, doc_id: str) -> str:
         """The document's text as it was when indexed."""
 
     def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
-        """Which of these are documents of the same source, or of a version of a library that has this one."""
+        """Those of the paths that are documents of the same source or library version as this document."""
 
     def is_paged(self, doc_id: str) -> bool:
-        """Whether its passages are cited by page."""
+        """Whether passages of the document are cited by page."""
 
 
 class ContentReader(Protocol):
-    """The whole content, to be copied to another store."""
+    """Reads the whole content, for copying it to another store."""
 
     def stored(self, source: str) -> Mapping[str, StoredDocument]:
-        """The documents of one's own source, by path."""
+        """The documents of a source that is not a library's, by path."""
 
     def documents(self, keys: Sequence[Key]) -> Sequence[IndexedDocument]:
-        """In this order, without their sources: one of a library belongs to several."""
+        """The documents with these keys, in this order, without sources: a library document may have several."""
 
     def spaces(self) -> Sequence[VectorSpace]:
-        """Of all models that have made vectors, in the order in which they came."""
+        """The spaces of all models with stored vectors, in the order in which the models were first used."""
 
     def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> Mapping[str, ChunkVector]:
-        """Of these chunks, as far as they have one."""
+        """The vectors of these chunks in this space, by chunk id; chunks without one are left out."""
 
     def complete_vectors(self) -> str | None:
-        """The models for which `settle` found nothing missing, to be copied unchanged."""
+        """The stored names of the models for which `settle` found no vector missing; None if there are none."""
 
     def counts(self) -> ContentCounts: ...
 
@@ -308,33 +304,31 @@ class LexicalIndex(Protocol):
     def search(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> LexicalMatches: ...
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
     def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
-        """Known words within this many edits, the nearest first and one for each stem; some may be in no chunk any
-        more.
-        """
+        """Known words within `edits` of `word`, nearest first, one per stem. Some may be in no chunk any more."""
 
     def size(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
 
     def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
-        """The terms of a query, without a search."""
+        """The terms of a query, computed without searching."""
 
 
 class KnownWords(Protocol):
-    """The words of the corpus, unstemmed and folded, which a query is rendered with."""
+    """The words of the corpus, unstemmed and case-folded; used to build the store's query."""
 
     def known(self, words: Collection[str]) -> set[str]:
-        """Which of these occur."""
+        """Those of the words that occur in the corpus."""
 
     def expand(self, prefix: str) -> Sequence[str]:
-        """Words with this prefix, one for each stem, the shortest first."""
+        """Known words that begin with `prefix`, one per stem, the shortest first."""
 
 
 class ChunkReader(Protocol):
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
-        """Those of these chunks that exist."""
+        """The chunks with these ids, by id; missing ones are left out."""
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> Mapping[str, Neighbours]:
-        """Up to `count` chunks before and after each of these in its document."""
+        """Up to `count` chunks before and after each of these chunks in its document, by chunk id."""
 
 
 # --- vectors
@@ -348,56 +342,54 @@ class VectorOptions(TypedDict):
 
 
 class VectorStore(Protocol):
-    """Compares a vector with all stored vectors of its space."""
+    """Searches the stored vectors of a space for those closest to a given vector."""
 
     def holds(self, embedder: Embedder) -> bool:
-        """Whether there are vectors of this model; the model itself is not needed for the answer."""
+        """Whether there are vectors of this model. Does not load the model."""
 
     def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Sequence[VectorMatch]: ...
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
-        """Of these chunks, in the primary space of most of them; None when none has a vector of these models."""
+        """The mean vector of these chunks in the primary space of most of them; None if they have no vectors."""
 
 
 class VectorWriter(Protocol):
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks without a vector in their primary space, in a fixed order; `after` is the last one seen, or None."""
+        """Chunks without a vector in their primary space, in a fixed order, following the chunk `after`."""
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks without a vector in this space."""
+        """Chunks without a vector in this model's space, in a fixed order, following the chunk `after`."""
 
     def chunks(self, keys: Sequence[Key]) -> Sequence[PendingChunk]:
-        """Those of these chunks that still exist, as they are now."""
+        """The current state of these chunks; removed ones are left out."""
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int: ...
     def count_pending_in(self, embedder: Embedder) -> int: ...
     def is_primary(self, embedder: Embedder) -> bool:
-        """Whether any chunk belongs to this space first."""
+        """Whether this model's space is the primary space of any chunk."""
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
-        """Gives chunks (with the hash of their text) the vectors that are stored already; returns the chunks that got
-        one.
-        """
+        """Assigns already stored vectors to chunks, by the hash of their text. Returns the chunks that got a vector."""
 
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
-        """Ignores chunks that were removed meanwhile, and texts that have a vector already."""
+        """Stores vectors. Ignores chunks that were removed meanwhile, and texts that already have a vector."""
 
     def prepare(self, spaces: Sequence[VectorSpace]) -> None:
         """Creates empty spaces for vectors of these models."""
 
     def remember_complete(self, models: str | None) -> None:
-        """Records `ContentReader.complete_vectors` of the store that all vectors were copied from."""
+        """Stores the value of `ContentReader.complete_vectors`, after all vectors were copied from another store."""
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
-        """Stores vectors (hash of the text, float16) from elsewhere for texts to come; how many of them are new.
-        Vectors of another length than 1 are left out.
+        """Stores vectors made elsewhere (text hash, float16) for texts that may come later. Returns how many are new.
+        Vectors whose length is not 1 are left out.
         """
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
-        """Forgets the vectors of these models. Those of others stay until theirs are made."""
+        """Deletes the vectors of these models. Vectors of other models stay."""
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
-        """After all is embedded but for what was refused, and all of it once more by `second`: forgets other models'
-        vectors, and unused ones when they have become many.
+        """Called when embedding is done, including by the second model `second`, except for `refused` texts: deletes
+        vectors of other models, and unused vectors once there are many of them.
         """
 
 
@@ -407,62 +399,62 @@ class VectorWriter(Protocol):
 class LibraryCatalog(Protocol):
     def libraries(self) -> list[Library]: ...
     def find(self, library_id: str) -> Library:
-        """NotFound when it is not there."""
+        """The library with this id, or NotFound."""
 
     def named(self, name: str) -> list[Library]:
-        """Those with this in their title, id or description, in any case of any alphabet."""
+        """The libraries whose title, id or description contains `name`, ignoring case."""
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> Mapping[str, str]:
-        """code or info."""
+        """The kind of each snippet (code or info), by chunk id."""
 
 
 class LibraryReader(Protocol):
-    """All of one library, to be packed."""
+    """Reads a whole library, for exporting it to a file."""
 
     def version_documents(self) -> Sequence[VersionDocument]:
-        """Of the versions that are searched, the default one first."""
+        """The documents of all versions that can be searched, the default version first."""
 
     def document(self, key: Key, /) -> IndexedDocument:
-        """Without a source: it belongs to several."""
+        """One document, without its source, because the document may belong to several versions."""
 
     def spaces(self) -> Sequence[VectorSpace]: ...
     def vectors(self, space: VectorSpace, /) -> Iterable[tuple[bytes, bytes]]:
-        """Hash of the embedded text, and float16."""
+        """The library's vectors in this space, each with the hash of its text; as float16."""
 
 
 class LibraryWriter(Protocol):
-    """A version is made beside the one that is searched, and takes its place when it is complete. Documents that two
-    versions have in common, the same bytes under the same path, are stored once.
+    """Writes library versions. A new state of a version is built separately, and replaces the searchable one when it is
+    complete. A document with the same path and bytes in several versions is stored once.
     """
 
     def describe(self, library: Library) -> None:
-        """Adds a library or changes its metadata; its versions stay."""
+        """Adds a library, or changes its metadata without changing its versions."""
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
-        """Goes on with what was begun."""
+        """Starts to build a version, or continues an interrupted attempt."""
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """Removes files of an earlier attempt that are no longer part of the version or must be read again, and
-        documents that a killed run wrote without linking them.
+        """Removes these files of an earlier attempt from the version, and documents that a killed run wrote but did not
+        link to the version.
         """
 
     def known(self, library_id: str, fingerprints: Iterable[str]) -> Mapping[tuple[str, str], Key]:
-        """Documents of all versions that need not be read again, by path and key of their file."""
+        """Documents of all versions with these fingerprints, which need not be parsed again, by path and file key."""
 
     def share(self, making: Making, documents: Sequence[tuple[Key, str]]) -> None:
-        """Documents (with the key of their file) that other versions have too."""
+        """Adds documents that other versions already have, each with its file key, to the version."""
 
     def link(self, making: Making, documents: Sequence[tuple[str, str]]) -> None:
-        """Documents (id, key of their file) that were just written."""
+        """Adds documents (id, file key) that were just written to the version."""
 
     def finish(self, making: Making, indexed_at: str | None = None) -> int:
-        """Puts it in the place of the version that is searched; how many snippets it has. `indexed_at`: if not now."""
+        """Replaces the searchable version with the new one. Returns its snippet count. `indexed_at`: now if None."""
 
     def fail(self, library_id: str, tag: str | None, reason: str) -> None:
-        """The unfinished version stays, to go on from; the searched version stays too."""
+        """Records why an attempt failed. Keeps the unfinished version, to continue later, and the searchable one."""
 
     def forget_attempt(self, library_id: str, tag: str | None) -> None:
-        """Removes an unfinished version; the searched version stays."""
+        """Removes an unfinished version, and keeps the searchable one."""
 
     def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None:
-        """A version, or the whole library."""
+        """Removes the whole library or, if not `whole`, the version `tag`."""

@@ -1,7 +1,7 @@
-"""Bytes to text, offsets to lines, and JSON and TOML from unknown authors to values.
+"""Decodes bytes, maps offsets to lines, estimates tokens, and reads untrusted JSON and TOML.
 
-A line ends at "\\n" and nowhere else, as for grep, sed and git; "\\r\\n" therefore keeps its "\\r" inside the line.
-Text is never changed on the way in (no NFC, no newline translation), so that a slice of it is a slice of the file.
+A line ends only at "\\n", as for grep, sed and git; in "\\r\\n" the "\\r" is part of the line. Decoding changes nothing
+(no NFC, no newline translation), so that a slice of the text is a slice of the file.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _BYTE_ORDER_MARKS = (
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _CJK_LETTERS = "[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]"
-"""Compiled on first use: it takes milliseconds, and most searches need none."""
+"""A pattern that is compiled on first use, because that takes milliseconds and most searches do not need it."""
 _CJK_BEGINNINGS = bytes((0xE1, *range(0xE3, 0xEE), 0xEF))
-"""The first bytes of such letters in UTF-8."""
+"""The first bytes of CJK letters in UTF-8."""
 _MOST_TOML_STEPS = 2_000_000
 _STEPS_PER_HEADER_PART = 20
 _MOST_TOML_PARTS = 20
-"""Keys with fewer parts cost little, however many there are."""
+"""Keys with at most this many parts cost little and are not counted."""
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """The text and the name of its encoding; ParseError if the bytes are not certainly text."""
+    """The text and the name of its encoding; ParseError if the bytes are not clearly text."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             try:
@@ -68,7 +68,7 @@ def _binary() -> ParseError:
 
 
 def _decode_korean_legacy(data: bytes) -> str:
-    """CP949 accepts many bytes that are no Korean at all, so most of what it decodes must be Hangul."""
+    """Decodes CP949, or raises ParseError. CP949 accepts almost any bytes, so most of the result must be Hangul."""
     try:
         text = data.decode("cp949")
     except UnicodeDecodeError:
@@ -92,18 +92,18 @@ def nfc(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """NFC, and without the halves of characters that a command line in another encoding leaves behind."""
+    """The text in NFC, with a question mark for every unpaired surrogate, which stores cannot save."""
     return nfc(whole_characters(text))
 
 
 def whole_characters(text: str) -> str:
-    """With a question mark for every half of a character: most libraries take none."""
+    """The text with a question mark for every unpaired surrogate, which most libraries refuse."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def json_values(text: str | bytes) -> Any:
-    """The values of JSON that a client sent; raises ValueError or RecursionError. An escape can be half a character,
-    which can neither be stored nor sent back: a question mark replaces it.
+    """Parses JSON from a client; raises ValueError or RecursionError. A JSON escape can be an unpaired surrogate, which
+    can neither be stored nor sent back, so a question mark replaces it.
     """
     values = json.loads(text)
     written = json.dumps(values, ensure_ascii=False)
@@ -112,7 +112,7 @@ def json_values(text: str | bytes) -> Any:
 
 
 def read_toml(source: str) -> dict[str, Any]:
-    """ValueError or RecursionError when it cannot be read, or is made to take long."""
+    """Parses TOML; raises ValueError or RecursionError if it is invalid or would take too long."""
     import tomllib
 
     if _toml_steps(source) > _MOST_TOML_STEPS:
@@ -121,10 +121,10 @@ def read_toml(source: str) -> dict[str, Any]:
 
 
 def _toml_steps(source: str) -> int:
-    """About how much work its long dotted keys are.
+    """Estimates how many steps tomllib needs for long dotted keys.
 
-    For every part of a key, tomllib walks the whole way to it: down the table header, then down the parts before. A key
-    is on one line, so the dots of a line bound its parts.
+    For every part of a key, tomllib walks down the table header and all earlier parts. A key is on one line, so the
+    dots of a line are an upper bound for its parts.
     """
     keys = header = 0
     for line in source.split("\n"):
@@ -137,7 +137,7 @@ def _toml_steps(source: str) -> int:
 
 
 def one_line(text: str) -> str:
-    """With single spaces, and without line breaks and control characters: names are shown in lists and headings."""
+    """The text on one line, with single spaces and without control characters, for names in lists and headings."""
     printable = (
         text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
     )
@@ -145,12 +145,14 @@ def one_line(text: str) -> str:
 
 
 def line_starts(lines: Iterable[str], start: int = 0) -> list[int]:
-    """Where each of these lines, given without their line feeds, begins, and where one more would."""
-    return list(accumulate(map((1).__add__, map(len, lines)), initial=start))  # without a step in Python per line
+    """The offset where each line begins, and where one more would begin. The lines have no line feeds."""
+    return list(
+        accumulate(map((1).__add__, map(len, lines)), initial=start)
+    )  # fast, because no Python code runs per line
 
 
 class LineTable:
-    """Which line an offset stands on, and where a line begins; lines count from 1, offsets are code points from 0."""
+    """Converts between offsets and lines of a text. Lines count from 1, offsets count code points from 0."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -166,23 +168,23 @@ class LineTable:
         return bisect_right(self._starts, offset)
 
     def start_of(self, line: int) -> int:
-        """Where `line` begins; the line after the last one begins at the end of the text."""
+        """The offset where `line` begins; for the line after the last one, the end of the text."""
         return self._starts[line - 1] if line <= len(self._starts) else len(self._text)
 
     def lines_of(self, start: int, end: int) -> tuple[int, int]:
-        """First and last line touched by the half-open range."""
+        """The first and last line that the half-open range touches."""
         return self.line_of(start), self.line_of(max(start, end - 1))
 
     def slice(self, first: int, last: int) -> str:
-        """Exactly these lines, with their line endings."""
+        """The text of these lines, with their line endings."""
         return self._text[self.start_of(first) : self.start_of(last + 1)]
 
 
 def estimate_tokens(text: str, *, code: bool = False) -> int:
-    """About how many tokens an embedding model makes of this; rather too many than too few.
+    """An estimate, rather too high than too low, of how many tokens an embedding model makes of a text.
 
-    A CJK character counts one, any other character beyond ASCII half of its bytes; ASCII is taken at 3.3 characters a
-    token, code at 2.5.
+    A CJK character counts as one token, another non-ASCII character as half of its bytes. Of ASCII, 3.3 characters are
+    one token; in code, 2.5.
     """
     per_token = 2.5 if code else 3.3
     if text.isascii():
@@ -191,13 +193,13 @@ def estimate_tokens(text: str, *, code: bool = False) -> int:
     data = text.encode("utf-8", "surrogatepass")
     has_cjk = len(data.translate(None, _CJK_BEGINNINGS)) < len(
         data
-    )  # dashes, quotes and arrows are not worth compiling the letters
+    )  # dashes, quotes and arrows alone do not need the expensive pattern
     cjk = len(re.findall(_CJK_LETTERS, text)) if has_cjk else 0
     other_bytes = len(data) - ascii_letters - 3 * cjk
     return cjk + other_bytes // 2 + int(ascii_letters / per_token) + 1
 
 
-@lru_cache(maxsize=256)  # the title of a document comes with each of its headings
+@lru_cache(maxsize=256)  # the same title is cut for every heading of a document
 def cut_to_tokens(text: str, most: int) -> str:
     while (tokens := estimate_tokens(text)) > most:
         text = text[: min(len(text) - 1, len(text) * most // tokens)]

@@ -1,1 +1,1 @@
-"""Search: from a request to cited hits."""
+"""Search: turns a request into cited hits."""

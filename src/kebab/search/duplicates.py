@@ -1,9 +1,8 @@
-"""Passages with (nearly) the same text: one of them is listed, and carries the others as its copies.
+"""Folds passages with (nearly) the same text: the first one is listed, and the others become its copies.
 
-A backup of a note, a README that was vendored twice, the folders of several versions: their passages have nearly the
-same score and so stand close together in a ranked list. A passage is therefore compared only with the few before it.
-Whether it is folded depends on nothing that comes after it, so that a list looked at more deeply begins as it did
-before, and pages fit together.
+Passages of a backup, a vendored README or several versions of a folder have nearly the same score, and so are close
+together in a ranked list. Each passage is therefore compared only with the few before it. Whether it is folded does not
+depend on later passages, so a longer list begins like a shorter one, and pages of results fit together.
 """
 
 from __future__ import annotations
@@ -15,38 +14,38 @@ from math import inf
 from typing import Generic, TypeVar
 
 REACH = 10
-"""How many places there may be between a copy and the next one."""
+"""The largest distance in the list between a copy and the next one."""
 MOST_COPIES = 100
-"""The most copies that one passage carries; the next copy is listed, and carries those after it."""
+"""The most copies under one passage. The next copy is listed, with later ones under it."""
 
 _SHINGLE = 5
-"""Words in a row that are compared as one."""
+"""The number of consecutive words in a shingle, the unit of comparison."""
 _LEAST_OVERLAP = 0.9
-"""Share of the shingles of two passages that both have: in a hundred words one may be another."""
+"""The least share of common shingles of two duplicates: about one word in a hundred may differ."""
 _LEAST_SHINGLES = 60
-"""In shorter passages a single word may be all that matters, so these must be equal."""
+"""Passages with fewer shingles must be equal, because a single word may make the difference."""
 _PROBE = 24
-"""Characters of a piece that is looked for in the other passage, before anything is counted."""
+"""The length of a probe: a piece of one passage that is searched for in the other, before shingles are compared."""
 _PROBES = 8
-"""How many of them, spread over the passage."""
+"""The number of probes, spread evenly over the passage."""
 _MOST_MISSED = 2
-"""Pieces that edits may have hit."""
+"""The most probes that may be missing, because of edits."""
 _LONGEST_WORD = 16
-"""A longer word that is not ASCII is a sentence of a script without spaces: its characters are compared as words."""
+"""A longer non-ASCII word is text of a script without spaces, so its characters are compared as words."""
 
 T = TypeVar("T")
 
 
 class Passage:
-    """A text that is compared with others; expensive properties are computed on first use."""
+    """A text to compare with others. Expensive properties are computed on first use."""
 
     def __init__(self, text: str, content_hash: str = "") -> None:
-        """Equal hashes mean equal texts, so the hash alone is enough where the text is not at hand."""
+        """`content_hash` may be given without a text: equal hashes mean equal texts."""
         self.text = text
         self.content_hash = content_hash
         self.length = len(text)
         self.beginning = (text.split(None, 1) or [""])[0]
-        """The first word tells most texts apart."""
+        """The first word, which differs for most different texts."""
 
     @cached_property
     def words(self) -> list[str]:
@@ -59,24 +58,24 @@ class Passage:
 
     @cached_property
     def shingles(self) -> frozenset[tuple[str, ...]]:
-        """Empty where the text is short, or so repetitive that two such texts would look alike."""
+        """All shingles; empty if there are too few, because the text is short or repetitive."""
         units = [unit for word in self.words for unit in (word if _is_unspaced(word) else (word,))]
         shingles = frozenset(zip(*(units[start:] for start in range(_SHINGLE)), strict=False))
         return shingles if len(shingles) >= _LEAST_SHINGLES else frozenset()
 
 
 class _Group(Generic[T]):
-    """A listed passage, and the copies that are folded under it."""
+    """A listed item, and the copies that are folded under it."""
 
     def __init__(self, item: T, passage: Passage | None, place: int) -> None:
         self.item = item
         self.passage = passage
         self.copies: list[T] = []
         self.last = place
-        """The place of its last copy, or its own."""
+        """The place in the list of the last copy, or of the item itself if it has none."""
 
     def is_open(self, place: int) -> bool:
-        """Whether the passage at this place may be one of its copies."""
+        """Whether a passage at this place may still be added as a copy."""
         return self.passage is not None and self.last >= place - REACH and len(self.copies) < MOST_COPIES
 
     def takes(self, passage: Passage | None, place: int) -> bool:
@@ -101,7 +100,7 @@ def is_duplicate(one: Passage, other: Passage) -> bool:
 
 
 def _has_pieces_of(text: str, probes: list[str]) -> bool:
-    """A cheap test that most pairs of different texts fail."""
+    """Whether enough probes occur in the text: a fast test that excludes most different texts."""
     missed = 0
     for probe in probes:
         if probe not in text:
@@ -123,10 +122,10 @@ def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 def fold(
     items: Iterable[T], passage_of: Callable[[T], Passage | None], most: float = inf
 ) -> Iterator[tuple[T, list[T]]]:
-    """At most `most` listed items, each with its copies, as soon as no further copy can follow.
+    """Yields at most `most` listed items with their copies, each as soon as no further copy can follow.
 
-    An item whose passage is None is never folded. Later items are compared with listed ones, never with copies:
-    otherwise many small edits would add up.
+    An item whose passage is None is never folded. Items are compared only with listed items, not with copies, so that
+    small differences do not add up.
     """
     waiting: deque[_Group[T]] = deque()
     standing = 0

@@ -1,4 +1,4 @@
-"""Indexed text, verbatim: of a document, a chunk, or exactly the lines or page that a citation names."""
+"""Fetches indexed text verbatim: a document, a chunk, or the cited lines or page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Fetched(NamedTuple):
-    """Verbatim indexed text, with the citation it answers to."""
+    """Verbatim indexed text, with its document and citation."""
 
     kind: Literal["document", "chunk", "span"]
     document: DocumentRecord
@@ -42,30 +42,30 @@ def fetch_chunk(catalog: Catalog, key: str) -> Fetched:
 
 
 def fetch_span(catalog: Catalog, citation: str) -> Fetched:
-    """Exactly the cited lines, or the cited page."""
+    """The text of the cited lines or the cited page."""
     cited = find_span(catalog, citation)
     return Fetched("span", cited.document, cited.text, citations.Citation(cited.document.path, cited.span))
 
 
 def fetch_cited(catalog: Catalog, uri: str) -> Fetched:
-    """What a citation names; a path alone is the whole document."""
+    """The cited lines or page, or the whole document if the citation is only a path."""
     return fetch_span(catalog, uri) if citations.parse(uri)[1] is not None else fetch_document(catalog, uri)
 
 
 class Opened(NamedTuple):
-    """A whole document with the passage that was asked for in it."""
+    """A whole document, and the position of the cited passage in it."""
 
     document: DocumentRecord
     place: str
-    """The prefix of its path: its source, or /owner/project and version of a library."""
+    """The prefix of the document's path: its source, or the id and version of a library."""
     text: str
     paged: bool
-    """Whether its passages are cited by page."""
+    """Whether passages of the document are cited by page."""
     span: Span | None
-    """The cited part, which exists in the text."""
+    """The cited span, which is known to exist in the text; None if nothing is cited."""
     start: int
     end: int
-    """`start` to `end` is the cited text; both are equal where nothing is cited."""
+    """`text[start:end]` is the cited text; empty if nothing is cited."""
 
     @property
     def suspicious(self) -> bool:
@@ -73,14 +73,14 @@ class Opened(NamedTuple):
 
     @property
     def front_matter(self) -> str:
-        """The block of metadata before the text of a note."""
+        """The block of metadata at the beginning of a note; may be empty."""
         from kebab.parsing.front_matter import read_front_matter
 
         return self.text[: read_front_matter(self.text).end]
 
 
 def open_cited(catalog: Catalog, uri: str, chunk_id: str | None = None) -> Opened:
-    """The cited document. `chunk_id` narrows a cited page to one chunk, as long as that chunk exists."""
+    """Returns the cited document. `chunk_id` narrows a cited page to one chunk, if that chunk still exists."""
     path, span = citations.parse(uri)
     if span is None:
         record = find_cited_document(catalog, uri)
@@ -97,15 +97,15 @@ def open_cited(catalog: Catalog, uri: str, chunk_id: str | None = None) -> Opene
 def _narrowed(catalog: Catalog, record: DocumentRecord, chunk_id: str, start: int, end: int) -> tuple[int, int]:
     try:
         chunk = catalog.find_chunk(chunk_id)
-    except StoreError:  # indexed anew since
+    except StoreError:  # the document was indexed again, so the chunk is gone
         return start, end
     first, last = max(start, chunk.start_offset), min(end, chunk.end_offset)
     return (first, last) if chunk.doc_id == record.doc_id and first < last else (start, end)
 
 
 def page_of_text(text: str, offset: int = 0, max_tokens: int | None = None) -> tuple[str, int | None]:
-    """The part of a text from `offset` on that fits into a budget of tokens, and where the rest begins. It ends with a
-    whole line if one fits.
+    """The part of a text from `offset` that fits `max_tokens`, and the offset of the rest, or None at the end. The part
+    ends with a whole line if one fits.
     """
     if not 0 <= offset <= len(text):
         raise NotFound(
@@ -115,7 +115,7 @@ def page_of_text(text: str, offset: int = 0, max_tokens: int | None = None) -> t
     rest = text[offset:]
     if max_tokens is None or estimate_tokens(rest) <= max_tokens:
         return rest, None
-    low, high = 1, len(rest)  # at least one character, or reading on would never end
+    low, high = 1, len(rest)  # at least one character, or a caller that reads on would never reach the end
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if estimate_tokens(rest[:middle]) <= max_tokens else (low, middle - 1)

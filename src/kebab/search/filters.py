@@ -1,4 +1,4 @@
-"""Filters checked against what is stored: a filter that no document can pass is a mistake, not an empty answer."""
+"""Checks filters against the stored documents, so that a filter that no document passes is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchRequest, list[Notice]]:
-    """The request with its documents by their ids, and a notice for every filter that no document can pass."""
+    """The request with document ids in `doc`, and notices about unknown tags, languages and formats.
+
+    Raises NotFound for an unknown source, document or format.
+    """
     wanted_tags = {*request.tags_any, *request.tags_all}
     names = [source.name for source in catalog.sources()]
     for name in request.source:
@@ -37,7 +40,7 @@ def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchReq
 
 
 def _checked_formats(request: SearchRequest, here: Sequence[str]) -> tuple[SearchRequest, list[Notice]]:
-    """An unknown format is an error; a known one that no document has gets a notice."""
+    """The request with normalised formats, and a notice for each that no document has. NotFound for unknown formats."""
     from kebab.parsing.file_types import format_named
     from kebab.parsing.registry import is_known_format
 
@@ -54,7 +57,7 @@ def _checked_formats(request: SearchRequest, here: Sequence[str]) -> tuple[Searc
 
 
 def _with_parents(tag: str) -> list[str]:
-    """`a/b/c` stands below `a/b` and `a`, and is found by either."""
+    """A tag and its parent tags: for `a/b/c` also `a` and `a/b`, because a filter by these finds it too."""
     parts = tag.split("/")
     return ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
 
@@ -74,7 +77,7 @@ _NO_DOCUMENT: dict[str, tuple[Says, str]] = {
     "after": (Says.UNMATCHED_FILTER, "is as new as --after {}"),
     "before": (Says.UNMATCHED_FILTER, "is older than --before {}"),
 }
-"""What to say of a filter that no document passes."""
+"""The notice, and its words, for a filter that no document passes."""
 
 
 class _Suspect(NamedTuple):
@@ -82,14 +85,15 @@ class _Suspect(NamedTuple):
 
     alone: SearchFilters
     notice: Notice
-    """True if no document passes the filter alone."""
+    """The notice to show if no document passes `alone`."""
     is_reason: bool = True
     """Whether the notice explains an empty answer by itself."""
 
 
 def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], int]) -> list[Notice]:
-    """Why no document passes these filters; nothing if some document passes them, or none is there at all. `count`:
-    how many documents pass filters.
+    """Notices about why no document passes these filters; empty if a document passes, or if there are no documents.
+
+    `count` returns how many documents pass given filters.
     """
     place = filters.place
     if filters == place or count(filters) or not count(place):
@@ -105,7 +109,7 @@ def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], i
 
 
 def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
-    """Each filter by itself. Each tag is named even where one of several is enough: a misspelt one is easily missed."""
+    """Each filter by itself. Each tag of `tags_any` is also checked alone, because a misspelt one is easily missed."""
     for tag in filters.tags_any:
         yield _Suspect(SearchFilters(tags_any=(tag,)), Says.UNKNOWN_TAG.notice(tag), is_reason=False)
         yield _Suspect(SearchFilters(tags_any=filters.tags_any), Says.UNKNOWN_TAG.notice(tag))
@@ -116,7 +120,7 @@ def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
         if value:
             written = " or ".join(value) if isinstance(value, tuple) else value
             yield _Suspect(SearchFilters(**{name: value}), says.notice(words.format(written)))
-    # An exclusion may leave out everything or, misspelt, nothing.
+    # An exclusion may exclude every document or, if misspelt, none.
     for path in filters.exclude_paths:
         yield _Suspect(SearchFilters(exclude_paths=(path,)), _unmatched(f"is left by --exclude-path '{path}'"))
         nothing = _unmatched(f"matches --exclude-path '{path}'")

@@ -1,7 +1,7 @@
-"""Whether hits still match their files, by times and sizes only, within a time limit.
+"""Checks by times and sizes of files, within a time limit, whether the index is up to date.
 
-A hit is stale when its file has changed or is gone since it was indexed. Files are pending when an ingest would have
-something to do with them: changed, gone, or new.
+A hit is stale if its file was changed or deleted after indexing. Files are pending if they are changed, deleted or new,
+so that the next ingest would process them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 def is_stale(file: IndexedFile) -> bool:
     try:
-        status = os.stat(file.place)  # noqa: PTH116 - thousands of them
+        status = os.stat(file.place)  # noqa: PTH116 - faster than Path.stat for thousands of files
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
-        return False  # unreadable is not the same as changed
+        return False  # an unreadable file need not be changed
     if status.st_size != file.size:
         return True
     if file.mtime_ns is not None:
@@ -41,7 +41,7 @@ def stale_documents(files: Iterable[IndexedFile]) -> set[str]:
 def pending_notice(
     files: Sequence[IndexedFile], sources: Sequence[SourceRecord], settings: Settings, own_files: Iterable[Path]
 ) -> tuple[Notice, ...]:
-    """How many files wait for an ingest; "at least" if the time limit ends the count."""
+    """A notice with the number of pending files, if any; it says "at least" if the time limit ended the count."""
     until = time.perf_counter() + settings.search.freshness_ms / 1000
     pending, complete = 0, True
     for number, file in enumerate(files):
@@ -75,7 +75,7 @@ def _new_files(
     for source in sources:
         if source.kind != "folder" or source.root is None or source.ingested_at is None:
             continue
-        since = _seconds(source.ingested_at) + 1  # it is kept in whole seconds
+        since = _seconds(source.ingested_at) + 1  # the stored time has whole seconds
         folder = KnownFolder(Path(source.root), paths[source.root], since, own_files | roots - {source.root})
         found = count_new_files(folder, settings, until)
         count += found.number
@@ -89,5 +89,5 @@ def _seconds(moment: str) -> float:
 
     try:
         return datetime.fromisoformat(moment.removesuffix("Z")).replace(tzinfo=UTC).timestamp()
-    except ValueError:  # a damaged record: the file may be older or younger
+    except ValueError:  # a damaged record: the time is unknown
         return 0.0

@@ -1,4 +1,4 @@
-"""Two ranked lists → one. Pure arithmetic: nothing here knows where the lists come from."""
+"""Merges the ranked lists of lexical and vector search into one. Pure arithmetic on ranks and scores."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from kebab.core.search import RRF_K, Ranked, SearchHit
 
 
 class FusionPolicy(NamedTuple):
-    """How hits of both sides are put in order.
+    """How the hits of lexical and vector search are ordered in one list.
 
-    `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and
-    mixed. Hits that the other side judges better are weak, and have weights of their own. If the vector side has weak
-    hits, its hits in another language have a weight too, and so have lexical hits with all the words: a passage with
-    the typed words must not come after passages that are only close in another language. With all weights 1 this is the
-    plain formula.
+    `rrf`: by ranks; each list adds weight / (k_rrf + rank). `convex`: by a weighted mean of the scores, scaled to
+    [0, 1] in each list. A hit is weak if the other search is more reliable for it; weak hits have their own weights. If
+    vector search has weak hits, its hits in another language, and lexical hits with all words, also have own weights,
+    so that a passage with the typed words does not come after passages that are only close in another language.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
@@ -30,7 +29,7 @@ class FusionPolicy(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A passage's place in the list, and in the lists that it was made of."""
+    """A passage in the merged list, with its places in the lexical and the vector list."""
 
     chunk_id: str
     score: float
@@ -39,16 +38,16 @@ class Fused(NamedTuple):
     lexical: Ranked | None = None
     vector: Ranked | None = None
     weights: tuple[float, float] = (1.0, 1.0)
-    """Of the lexical and of the vector side, for this hit."""
+    """The weights of the lexical and of the vector list for this hit."""
 
     @property
     def hit(self) -> SearchHit | None:
-        """As `Ranked.hit`."""
+        """The same as `Ranked.hit`, of either list."""
         return (self.lexical and self.lexical.hit) or (self.vector and self.vector.hit)
 
 
 def fuse(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> list[Fused]:
-    """Best first; equal ones by lexical rank, then by chunk id, so that the order is always the same."""
+    """Merges the lists, best first. Equal scores are ordered by lexical rank, then chunk id, so the order is stable."""
     by_words = {hit.chunk_id: hit for hit in lexical}
     by_vectors = {hit.chunk_id: hit for hit in vector}
     score = _rrf(policy, lexical, vector) if policy.kind == "rrf" else _convex(policy, lexical, vector)
@@ -63,11 +62,11 @@ def _order(hit: Fused) -> tuple[float, float, str]:
 def best_beyond(
     policy: FusionPolicy, depth: int, lexical: Sequence[Ranked] = (), vector: Sequence[Ranked] = ()
 ) -> Fused:
-    """As good as a hit can be that neither list has among its first `depth`."""
+    """The best score that a hit can have if neither list has it among its first `depth`."""
     if policy.kind == "convex":
         return Fused(
             "", 0.0, None, None, None, (0.0, 0.0)
-        )  # all scores there are below those that were brought to [0, 1]
+        )  # deeper hits score lower than all that were scaled to [0, 1]
     some_are_weak = any(hit.weak for hit in vector)
     heaviest = max(_heaviest(policy, lexical, some_are_weak), _heaviest(policy, (), some_are_weak))
     raw = heaviest / (policy.k_rrf + depth + 1)
@@ -78,8 +77,7 @@ def best_beyond(
 class _Rrf(NamedTuple):
     policy: FusionPolicy
     most: float
-    """What a hit gets that is first in both lists: dividing by it brings scores to [0, 1] and leaves their order alone.
-    """
+    """The score of a hit that is first in both lists. Dividing by it scales scores to [0, 1] and keeps their order."""
     some_are_weak: bool
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
@@ -94,9 +92,10 @@ class _Rrf(NamedTuple):
         return self.policy.lexical_weight_all if hit is not None and hit.all_words and self.some_are_weak else 1.0
 
     def weight_of(self, hit: Ranked | None, *, seen: bool) -> float:
-        """Where some hits are weak, the others are in another language. What the query's words have found there all the
-        same is as weak as the rest. What they cannot find weighs a little more than a lexical hit: otherwise the best
-        of it would come after every hit that both sides have seen.
+        """The weight of a vector hit; `seen`: whether lexical search also found it.
+
+        If some vector hits are weak, the others are in another language. Those that lexical search found count as weak
+        too. The rest weigh a little more than a lexical hit, so that hits found by both do not all come before them.
         """
         if hit is None or not self.some_are_weak:
             return self.policy.vector_weight
@@ -109,8 +108,8 @@ def _rrf(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranke
 
 
 def _heaviest(policy: FusionPolicy, lexical: Sequence[Ranked], some_are_weak: bool) -> float:
-    """The weights of both sides together, of the hit that has most. Where vectors are weak, what words have found
-    weighs little on the vector side, and what they have not found has nothing from theirs.
+    """The largest sum of lexical and vector weight that a hit can have. If some vector hits are weak, a hit found by
+    words has the weak vector weight, and a hit in another language has no lexical weight.
     """
     words = max(map(_Rrf(policy, 1.0, some_are_weak).words_of, lexical), default=1.0)
     return (
@@ -121,14 +120,12 @@ def _heaviest(policy: FusionPolicy, lexical: Sequence[Ranked], some_are_weak: bo
 
 
 class _Scale(NamedTuple):
-    """Brings the scores of one list to [0, 1]."""
+    """Scales the scores of one list to [0, 1]."""
 
     least: float
     span: float
     prominence: float
-    """How far the best stands out from the rest, in standard deviations: a list without a clear favourite has less of a
-    say.
-    """
+    """How far the best score is above the mean, in standard deviations. A list without a clear best hit weighs less."""
 
     def of(self, score: float) -> float:
         return (score - self.least) / self.span if self.span else 1.0
@@ -148,13 +145,13 @@ class _Convex(NamedTuple):
     words: _Scale
     meaning: _Scale
     words_know_better: bool
-    """Whether the vector side has weak hits: then a hit it has not seen is judged by its words as they are."""
+    """Whether vector search has weak hits. A hit that it did not find then counts as weak too."""
     some_have_all_words: bool
-    """Whether there are hits with all the words that have to stand before the others."""
+    """Whether some hits have all words and must come before the others."""
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
         if vector is not None and lexical is None and self.words_know_better and not vector.weak:
-            share = 1.0  # in another language: there are no words to judge it by
+            share = 1.0  # in another language, so lexical search cannot find it
         else:
             share = self._share(self.words_know_better if vector is None else vector.weak)
         words = self.words.of(_bm25(lexical.score)) if lexical else 0.0
@@ -165,7 +162,7 @@ class _Convex(NamedTuple):
         return Fused(chunk_id, mixed, None, lexical, vector, (1 - share, share))
 
     def _share(self, weak: bool) -> float:
-        """Of the vector side."""
+        """The share of vector search in the mixed score."""
         weight = self.policy.convex_weight_weak if weak else self.policy.convex_weight
         words, meaning = (1 - weight) * self.words.prominence, weight * self.meaning.prominence
         return meaning / (words + meaning) if words + meaning else weight
@@ -178,5 +175,5 @@ def _convex(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ra
 
 
 def _bm25(score: float) -> float:
-    """Undoes b / (1 + b), which presses everything that matters into the last tenth."""
+    """The bm25 value of a normalised score b / (1 + b), because these are too close to each other to be mixed."""
     return score / max(1e-12, 1 - score)

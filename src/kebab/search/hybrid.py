@@ -1,4 +1,4 @@
-"""The hybrid retriever: lexical and vector search, fused into one list."""
+"""The hybrid retriever: merges the results of lexical and vector search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kebab.search.listing import FIRST_DEPTH, Listing
 from kebab.search.snippets import SnippetMaker
 
 _NEAREST = 3
-"""How many passages below the floor are shown when nothing else is found."""
+"""How many passages below the similarity floor are shown when nothing else is found."""
 
 
 def policy_of(settings: SearchSettings) -> FusionPolicy:
@@ -33,7 +33,7 @@ def policy_of(settings: SearchSettings) -> FusionPolicy:
 
 @runtime_checkable
 class _RankingRetriever(Protocol):
-    """A retriever that ranks passages before it reads them, as those of this package do."""
+    """A retriever that can rank passages without reading them, as those of this package can."""
 
     snippets: SnippetMaker
 
@@ -42,7 +42,7 @@ class _RankingRetriever(Protocol):
 
 
 class HybridRetriever(Listing):
-    """Answers in the mode of the query; in hybrid mode it asks both retrievers and fuses their lists."""
+    """Searches in the mode of the query; in hybrid mode it asks both retrievers and merges their lists."""
 
     mode = "hybrid"
 
@@ -55,7 +55,7 @@ class HybridRetriever(Listing):
         self.snippets = self.reader.snippets if self.reader else None
 
     def index_version(self, mode: Mode = "hybrid") -> str:
-        """Of what answers in this mode."""
+        """The index version of the retriever that searches in this mode."""
         if mode == "hybrid":
             return f"hybrid:{self._lexical.index_version()}+{self._vector.index_version()}"
         return (self._lexical if mode == "lexical" else self._vector).index_version()
@@ -66,14 +66,14 @@ class HybridRetriever(Listing):
         return (self._lexical if query.mode == "lexical" else self._vector).search(query)
 
     def candidates(self, query: SearchQuery, depth: int) -> Ranking[Fused]:
-        """Both lists down to one depth, fused, without what scores too little."""
+        """Ranks with both retrievers to this depth, merges the lists, and removes passages with too low scores."""
         policy = self.policy._replace(kind=query.fusion or self.policy.kind)
         lexical = self._side(self._lexical, "lexical", query, depth)
         vector = self._side(self._vector, "vector", query, depth)
         all_fused = fuse(policy, lexical.chunks, vector.chunks)
         fused = _worth_showing(all_fused, query)
         far_away = not (fused or query.insists or query.type_ahead)
-        if far_away:  # the right answer may be among them: how close is close enough differs by corpus
+        if far_away:  # the right answer may be among them, because the floor does not suit every corpus
             fused = all_fused[:_NEAREST]
         good = [place for place in fused if _is_good_enough(place, query)]
         vector_goes_on = vector.more and bool(vector.chunks) and not vector.chunks[-1].below_floor
@@ -93,7 +93,7 @@ class HybridRetriever(Listing):
         )
 
     def _side(self, retriever: Retriever, mode: Mode, query: SearchQuery, depth: int) -> Ranking[Ranked]:
-        """What one retriever ranks; only the first look is explained."""
+        """The ranking of one retriever. Only the first ranking of a search is explained."""
         side = query._replace(
             k=depth,
             offset=0,
@@ -113,8 +113,8 @@ class HybridRetriever(Listing):
 
 
 def _worth_showing(fused: list[Fused], query: SearchQuery) -> list[Fused]:
-    """Without passages that are too far away in meaning and lack the words. Only passages with the words if the query
-    insists on them, or by date: there, younger passages that are vaguely alike would come first.
+    """Removes passages that lack the words and are too far away in meaning. If the query insists on its words, or sorts
+    by date and words were found, keeps only passages with the words: newer, vaguely similar ones would come first.
     """
     with_words = [item for item in fused if item.lexical is not None]
     if query.insists or (query.sort == "date" and with_words):
@@ -123,7 +123,7 @@ def _worth_showing(fused: list[Fused], query: SearchQuery) -> list[Fused]:
 
 
 def _is_good_enough(item: Fused, query: SearchQuery) -> bool:
-    """A threshold is about RRF scores; where there are none it removes nothing."""
+    """Whether the scores reach the query's minimum. Without RRF scores, the threshold removes nothing."""
     return (query.min_score is None or item.score >= query.min_score) and (
         query.threshold is None or item.rrf_score is None or item.rrf_score >= query.threshold
     )
@@ -132,7 +132,7 @@ def _is_good_enough(item: Fused, query: SearchQuery) -> bool:
 def _notices(
     query: SearchQuery, lexical: Ranking[Ranked], vector: Ranking[Ranked], fused: Sequence[Fused], far_away: bool
 ) -> tuple[Notice, ...]:
-    """Each notice once. Why one side found nothing matters only if the other has found nothing either."""
+    """The notices of both searches, each once. The notice about other scripts is dropped if there are good hits."""
     said = {
         notice.code: notice
         for notice in (*lexical.notices, *vector.notices)

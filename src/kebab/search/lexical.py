@@ -1,4 +1,4 @@
-"""The lexical retriever: full-text search, scored into (0, 1], with a citation on every hit."""
+"""The lexical retriever: full-text search with scores in (0, 1]."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _LEAST_SCORE = 1e-12
 
 
 def normalised(bm25: float) -> float:
-    """FTS5's bm25 (negative, unbounded) as a score in (0, 1] that keeps the order."""
+    """Converts FTS5's bm25 (negative, unbounded) to a score in (0, 1], keeping the order."""
     return max(_LEAST_SCORE, -bm25 / (1 + abs(bm25)))
 
 
 class _Found(NamedTuple):
-    """The matches of one expression."""
+    """The matches of one search in the store."""
 
     matches: LexicalMatches
     match: str
     """all, any or raw"""
     all_words: frozenset[str] = frozenset()
-    """Chunks with all the words."""
+    """The ids of chunks that contain all words."""
     none_has_all: bool = False
 
     @property
@@ -39,7 +39,7 @@ class _Found(NamedTuple):
 
 
 class LexicalRetriever(Listing):
-    """Needs nothing but a full-text index: no model, no network."""
+    """Searches by words. Needs only a full-text index, no model and no network."""
 
     mode = "lexical"
     ordered_by_store = True
@@ -67,10 +67,9 @@ class LexicalRetriever(Listing):
         )
 
     def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
-        """The best passages by their words, as many as `depth`.
+        """The best passages by their words, at most `depth`.
 
-        For a hybrid query, passages with all the words are marked, and added where the list of any word ends before
-        them.
+        For a hybrid query, passages with all words are marked, and appended if the search for any word missed them.
         """
         tree = parse(query.text)
         found = self._find(tree, query, depth)
@@ -78,7 +77,7 @@ class LexicalRetriever(Listing):
         notices = [Says.LONG_QUERY.notice()] if matches.shortened else []
         if query.match == "auto" and found.none_has_all and matches.matches and not query.offset:
             notices.insert(0, Says.SOME_WORDS.notice())
-        # Code seldom uses the words of a question, so having a few of them means little.
+        # Code seldom uses the words of a question, so a code passage with only some of them is a weak hit.
         ranked = [
             Ranked(
                 match.chunk_id,
@@ -93,7 +92,7 @@ class LexicalRetriever(Listing):
         return Ranking(ranked, matches.more, found.match, tuple(notices), matches.terms, explanation)
 
     def suggestions(self, query: SearchQuery) -> list[str]:
-        """Queries to ask instead of one that finds nothing; none if all its words are known."""
+        """Corrected queries for one that finds nothing; empty if all its words are known."""
         from kebab.search.suggestions import suggestions
 
         probe = query._replace(mode="lexical", k=1, offset=0, without_snippets=True, explain=False)

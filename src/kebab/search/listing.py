@@ -1,4 +1,4 @@
-"""From ranked passages to hits: look deep enough, read, fold copies, cut to `per_doc` and the page, make snippets."""
+"""Turns ranked passages into a page of hits: reads texts, folds duplicates, applies `per_doc`, makes snippets."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from kebab.search.fusion import Fused, FusionPolicy
 from kebab.search.snippets import SnippetMaker
 
 FIRST_DEPTH = 100
-"""How many passages the first look ranks. It does not depend on k, so a longer list begins like a shorter one."""
+"""How many passages are ranked at first. It does not depend on k, so a longer list begins like a shorter one."""
 DEEPER = 4
-"""How many times as deep the next look is."""
+"""The factor by which the depth grows when more passages must be ranked."""
 DEEPEST = 10_000
-"""No look is deeper."""
+"""The greatest depth: no more passages are ranked."""
 
 _SCORE_KINDS = {"lexical": "bm25", "vector": "cosine"}
 _SOME_COPIES = 5
-"""Room for a few folded passages, so that most pages are read at once."""
+"""How many additional passages are read for folding, so that most pages need only one read."""
 
 T = TypeVar("T")
 Contexts = Callable[[Sequence[str]], Mapping[str, ChunkContext]]
 Read = tuple[Fused, ChunkContext]
-"""A place in a ranked list, and the passage there."""
+"""A place in a ranked list, and the passage that was read for it."""
 
 
 class Reader(Protocol):
@@ -48,30 +48,28 @@ class Reader(Protocol):
 
 
 class Listing(ABC):
-    """Makes a page of hits of what a retriever ranks. The three retrievers differ only in how they rank."""
+    """Base class of the three retrievers: makes a page of hits. Subclasses only rank passages."""
 
     mode: Mode
     policy: FusionPolicy | None = None
-    """How two sides are fused, if there are two."""
+    """How two lists are merged; None for a retriever with one list."""
     reader: Reader | None
     snippets: SnippetMaker | None
-    """None: the sides are foreign retrievers, whose hits come with their snippets."""
+    """None if hits come from retrievers outside this package, with their own snippets."""
     ordered_by_store = False
-    """Whether `candidates` come in the order that the query asks for, to any depth. Otherwise only the first look is
-    sorted by date.
-    """
+    """Whether `candidates` are already in the requested order. If not, sorting by date uses only the first ranking."""
 
     @abstractmethod
     def index_version(self) -> str: ...
     @abstractmethod
     def candidates(self, query: SearchQuery, depth: int) -> Ranking[Fused]:
-        """One look: the best passages, as many as `depth` on each side."""
+        """Ranks once: the best passages, at most `depth` of each list."""
 
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
         return self.reader.contexts(chunk_ids) if self.reader and chunk_ids else {}
 
     def search(self, query: SearchQuery) -> HitList:
-        # With room for copies: a deeper look begins like this one.
+        # Twice as deep as the page needs, because copies are folded. A deeper ranking begins like this one.
         depth = 2 * (query.offset + query.k) + REACH if self.ordered_by_store else FIRST_DEPTH
         first = self.candidates(query, depth)
         if query.sort == "date" and not self.ordered_by_store:
@@ -90,14 +88,14 @@ class Listing(ABC):
         )
 
     def page(self, passages: Iterable[Read], query: SearchQuery, terms: QueryTerms) -> tuple[list[SearchHit], bool]:
-        """The hits of the page, and whether further ones follow."""
+        """The hits of the requested page, and whether further hits follow."""
         groups = list(islice(_standing(passages, query), query.offset + query.k + 1))
         page = groups[query.offset : query.offset + query.k]
         hits = [self._hit(*group, rank, query, terms) for rank, group in enumerate(page, start=query.offset + 1)]
         return hits, len(groups) > query.offset + query.k
 
     def _deeper_and_deeper(self, query: SearchQuery, ranking: Ranking[Fused], depth: int) -> Iterator[Fused]:
-        """What each look finds and none before it: a deeper look never changes what was listed before."""
+        """Yields new passages of ever deeper rankings. A deeper ranking never changes the passages already listed."""
         seen: set[str] = set()
         while True:
             new = [place for place in ranking.chunks if place.chunk_id not in seen]
@@ -110,7 +108,7 @@ class Listing(ABC):
             ranking = self.candidates(query, depth)
 
     def _read(self, places: Iterable[Fused], query: SearchQuery) -> Iterator[Read]:
-        """Each place with its passage, read some at a time; passages that were removed meanwhile are left out."""
+        """Yields each place with its passage, read in batches; passages that were removed meanwhile are left out."""
         at_once = query.offset + query.k + 1 + (REACH + _SOME_COPIES if query.duplicates == "fold" else 0)
         places = iter(places)
         while some := list(islice(places, at_once)):
@@ -120,7 +118,7 @@ class Listing(ABC):
 
     def _hit(self, read: Read, copies: Sequence[Read], rank: int, query: SearchQuery, terms: QueryTerms) -> SearchHit:
         place, chunk = read
-        if self.mode != "hybrid":  # in a list of one side, its rank is the rank in the list
+        if self.mode != "hybrid":  # in a list of one search, the rank there is the rank of the hit
             lexical, vector = (side and side._replace(rank=rank) for side in (place.lexical, place.vector))
             place = place._replace(lexical=lexical, vector=vector)
         lexical, vector = place.lexical, place.vector
@@ -151,7 +149,7 @@ class Listing(ABC):
         return hit if query.without_snippets else self._with_snippet(hit, place, query, terms)
 
     def _with_snippet(self, hit: SearchHit, place: Fused, query: SearchQuery, terms: QueryTerms) -> SearchHit:
-        """Flagged as suspicious by the whole passage, however little of it is shown."""
+        """The hit with its snippet. The whole passage decides whether it is flagged as suspicious."""
         if self.snippets is None:
             shown = cast("SearchHit", place.hit)
             return hit._replace(
@@ -180,7 +178,7 @@ class Listing(ABC):
         return explanation
 
     def _matched(self, chunk: ChunkContext, terms: QueryTerms) -> dict[str, list[str]]:
-        """The terms of the query that each part of the passage has."""
+        """The terms of the query that occur in each part of the passage."""
         if self.snippets is None:
             return {}
         parts = {
@@ -212,26 +210,26 @@ def _fusion_explanation(place: Fused, policy: FusionPolicy | None, query: Search
 
 
 def _pinned(query: SearchQuery, match: str | None) -> SearchQuery:
-    """The first look decides how words match; deeper looks continue the same list."""
+    """The query with the match mode of the first ranking, so that deeper rankings continue the same list."""
     if query.match != "auto" or match not in ("all", "any"):
         return query
     return query._replace(match=cast("Match", match), keep_stop_words=False)
 
 
 def _newest_first(passages: Iterable[Read], query: SearchQuery) -> list[Read]:
-    """The best of each document, by date."""
+    """The passages sorted by date, the newest first; at most `per_doc` of each document."""
     if query.per_doc is not None:
         passages = _at_most_per_document(passages, query.per_doc, lambda read: read[1].doc_id)
     return sorted(passages, key=lambda read: read[1].date, reverse=True)
 
 
 def _standing(passages: Iterable[Read], query: SearchQuery) -> Iterable[tuple[Read, Sequence[Read]]]:
-    """The passages of the list with the copies folded under them, at most `per_doc` of each document."""
+    """The listed passages, each with the copies folded under it; at most `per_doc` of each document."""
 
     def text_of(read: Read) -> Passage | None:
         place, chunk = read
         if query.min_score is not None and place.score < query.min_score:
-            return None  # sorted by date, it could hide copies that are good enough
+            return None  # in a list sorted by date, good copies could be folded under this bad passage
         return Passage(chunk.text, chunk.content_hash)
 
     standing: Iterable[tuple[Read, Sequence[Read]]] = ((read, ()) for read in passages)

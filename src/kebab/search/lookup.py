@@ -1,4 +1,4 @@
-"""Documents and passages as people name them: by id, path, SOURCE:path, a path on disk, or a citation."""
+"""Finds documents and passages by id, path, SOURCE:path, path on disk, or citation."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _BARE_LINES = re.compile(r"(.+)[:#](\d+)(?:-(\d+))?")
 
 
 class CitedText(NamedTuple):
-    """What a citation names, in the indexed text of its document."""
+    """The cited part of a document's indexed text."""
 
     document: DocumentRecord
     span: Span
     text: str
     start: int
-    """Where the text begins in the document's."""
+    """The offset in the document where the text begins."""
 
     def touches(self, chunk: ChunkRecord) -> bool:
         return chunk.start_offset < self.start + len(self.text) and chunk.end_offset > self.start
 
 
 class Passage(NamedTuple):
-    """A piece of one document, and the chunks it is made of or cuts into."""
+    """A piece of one document, and all chunks that overlap it."""
 
     document: DocumentRecord
     text: str
@@ -43,7 +43,7 @@ class Passage(NamedTuple):
 
 
 def find_passage(catalog: Catalog, reference: str) -> Passage:
-    """By anything that fetch reads. Chunk ids begin like their document's, so a prefix of both means the document."""
+    """The passage with this id, path or citation. A prefix of both a document id and chunk ids means the document."""
     if citations.parse(reference)[1] is not None:
         cited = find_span(catalog, reference)
         chunks = catalog.chunks_of(cited.document.doc_id)
@@ -60,7 +60,7 @@ def find_passage(catalog: Catalog, reference: str) -> Passage:
 
 
 def find_span(catalog: Catalog, citation: str) -> CitedText:
-    """Exactly the cited lines, or the cited page."""
+    """The cited lines, or the cited page."""
     path, span = citations.parse(citation)
     if span is None:
         bare = _BARE_LINES.fullmatch(citation)
@@ -97,7 +97,7 @@ def _looks_like_an_id(reference: str) -> bool:
 
 
 def find_document(catalog: Catalog, key: str) -> DocumentRecord:
-    """By what the catalog knows, else as a path on disk that lies in a known source."""
+    """The document with this name in the catalog, or with this path on disk in a known source."""
     try:
         return catalog.find_document(key)
     except NotFound:
@@ -108,7 +108,7 @@ def find_document(catalog: Catalog, key: str) -> DocumentRecord:
 
 
 def find_cited_document(catalog: Catalog, path: str) -> DocumentRecord:
-    """The same, or a document of a library: citations of its snippets name the path in it."""
+    """The document as `find_document` finds it, or the library document with this path."""
     try:
         return find_document(catalog, path)
     except NotFound:
@@ -133,7 +133,7 @@ def _on_disk(catalog: Catalog, key: str) -> DocumentRecord | None:
 
 
 def _in_a_library(catalog: Catalog, path: str) -> DocumentRecord | None:
-    """A file that is the same in several versions is one document."""
+    """The library document with this path, or None. Ambiguous if libraries or versions have different ones."""
     found = catalog.in_libraries(path)
     if len({record.doc_id for record in found.values()}) > 1:
         places = [f"{join_library(library_id, tag or None)}:{storable(path)}" for library_id, tag in found]

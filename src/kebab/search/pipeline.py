@@ -1,4 +1,4 @@
-"""Search, step by step: check the request, ask a retriever, cut to scores and budget, add notices."""
+"""Runs a search: checks the request, asks a retriever, applies score and token limits, adds notices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def search(session: Session, request: SearchRequest, *, without_snippets: bool = False) -> SearchResponse:
-    """The hits for a request whose library, if it names one, is known to exist."""
+    """Searches, and returns the response. A library in the request must exist."""
     with time_limit(session.settings.search.timeout_s), session.reading() as reading:
         if reading is not None:
             return search_in(reading, session, request, without_snippets=without_snippets)
@@ -55,7 +55,7 @@ def search(session: Session, request: SearchRequest, *, without_snippets: bool =
 def search_in(
     reading: Reading, session: Session, request: SearchRequest, *, without_snippets: bool = False
 ) -> SearchResponse:
-    """The hits in one reading of the store, within the time limit of the caller."""
+    """Searches one reading of the store, within the time limit of the caller."""
     started = time.perf_counter()
     settings = session.settings.search
     request, notices = checked(session, request, reading)
@@ -73,7 +73,7 @@ def search_in(
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
     by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-    below_minimum = len(kept) < len(hits) and by_score  # then all further hits are below it too
+    below_minimum = len(kept) < len(hits) and by_score  # then all later hits are below the minimum too
     more = truncated or (hits.more and not below_minimum)
     cursor = _cursor(query, request.match or settings.match, hits, version, query.offset + taken)
     if request.library is not None and not without_snippets:
@@ -116,14 +116,14 @@ def _no_hits(request: SearchRequest, index_version: str, notices: Sequence[Notic
 
 
 def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple[SearchRequest, list[Notice]]:
-    """The request with its filters checked, and the notices that hold for every search of this store."""
+    """The request with checked filters, and the notices about the store and about unknown filter values."""
     is_stale = reading.index_version() != session.store.index_version()
     notices = [Says.STALE_INDEX.notice()] if is_stale else []
     notices += [Says.READ_ONLY.notice()] if reading.is_immutable else []
     origin = reading.migrating_from()
     notices += [Says.INCOMPLETE_MIGRATION.notice(origin, session.store.address)] if origin is not None else []
     if request.source or request.doc or request.tags_any or request.tags_all or request.lang or request.format:
-        from kebab.search.filters import checked_filters  # with the catalog, which most searches do without
+        from kebab.search.filters import checked_filters  # imported here, because most searches need no catalog
 
         request, about_values = checked_filters(request, reading.catalog)
         notices += about_values
@@ -134,14 +134,14 @@ def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple
 
 
 class Retrievers(NamedTuple):
-    """Words always; vectors if they are wanted and there are some."""
+    """The lexical retriever and, if vectors are wanted and exist, the vector and the hybrid one."""
 
     lexical: LexicalRetriever
     vector: VectorRetriever | None = None
     hybrid: HybridRetriever | None = None
-    """Made of both; answers in every mode."""
+    """Combines the lexical and the vector retriever, and searches in every mode."""
     why_not: ModelError | None = None
-    """Why there are no vectors."""
+    """The reason why there is no vector retriever, or None."""
 
     def of(self, mode: Mode) -> Retriever:
         if self.hybrid is None or self.vector is None or mode == "lexical":
@@ -150,7 +150,7 @@ class Retrievers(NamedTuple):
 
 
 def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = True) -> Retrievers:
-    """What answers a search of one reading of the store, as the settings say."""
+    """The retrievers for one reading of the store, configured by the settings."""
     settings = session.settings
     chars = settings.search.snippet_chars
     index, chunks = lexical_index(reading, settings), reading.chunks()
@@ -163,12 +163,12 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
 
     try:
         models = session.models
-    except ModelError as error:  # words can still answer
+    except ModelError as error:  # lexical search still works
         return Retrievers(lexical, why_not=error)
     if models is None:
         return Retrievers(lexical, why_not=VectorsOff())
     coverage = reading.vector_coverage(models)
-    is_incomplete = reading.migrating_from() is not None  # a notice says how to go on
+    is_incomplete = reading.migrating_from() is not None  # another notice already explains this
     if not coverage.any:
         return Retrievers(lexical, why_not=_no_vectors(coverage, models, is_incomplete=is_incomplete))
     notices = [] if is_incomplete else _partial_vectors(coverage)
@@ -225,7 +225,7 @@ def _answer(
     *,
     without_snippets: bool,
 ) -> tuple[SearchQuery, HitList, str]:
-    """The query, its hits and the version of the index; by words, with the reason, where hybrid gets no vectors."""
+    """The query, its hits and the index version. If a model fails in hybrid mode, searches by words, with a notice."""
 
     def answer(mode: Mode) -> tuple[SearchQuery, HitList, str]:
         version = retrievers.of(mode).index_version()
@@ -297,7 +297,7 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
     return resumed
 
 
-# --- cursors: a place in one list
+# --- cursors: positions in a list of hits
 
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
@@ -307,7 +307,7 @@ def _fingerprint(query: SearchQuery, index_version: str) -> str:
 
 
 def _cursor(query: SearchQuery, asked: str, hits: HitList, index_version: str, offset: int) -> str:
-    """With the match class: the next page must come from the same list."""
+    """The cursor of the next page. It includes the match mode, so that the page comes from the same list."""
     return f"{_fingerprint(query, index_version)}.{asked}.{hits.match}.{offset}"
 
 
@@ -345,7 +345,7 @@ def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) 
 def _with_reasons(
     query: SearchQuery, hits: HitList, reading: Reading, retrievers: Retrievers, notices: list[Notice]
 ) -> list[Notice]:
-    """The notices, with the reason why a first page finds nothing or no words: their spelling, or the filters."""
+    """The notices, with reasons if the first page has no hits or no word matches: misspelt words, or the filters."""
     if query.offset:
         return notices
     no_words = not hits or Says.FAR_AWAY.is_in(hits.notices) or Says.SIMILAR_ONLY.is_in(hits.notices)
@@ -360,7 +360,7 @@ def _with_reasons(
 
 
 def about_filters(filters: SearchFilters, reading: Reading, notices: Sequence[Notice]) -> list[Notice]:
-    """Notices about filters that no document passes, without those that were given already."""
+    """Notices about filters that no document passes, except those that `notices` already has."""
     if not filters:
         return []
     from kebab.search.filters import unmatched_filters
@@ -377,7 +377,7 @@ def _did_you_mean(suggestions: Sequence[str]) -> Notice:
 
 
 def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchHit]:
-    """Whole hits up to the budget, but at least the first one."""
+    """The first hits whose tokens together fit `max_tokens`, but at least one hit."""
     if max_tokens is None:
         return hits
     used = 0
@@ -404,7 +404,7 @@ def with_neighbours(hits: list[SearchHit], request: SearchRequest, reading: Read
 
 
 def _cited_within(hit: SearchHit, library: str) -> SearchHit:
-    """The hit, cited with the name of its library: the path alone may also be in a note or another version."""
+    """The hit with its library's name in all citations: the path alone may also exist in a note or another version."""
 
     def within(citation: Citation) -> Citation:
         return citation._replace(path=f"{library}:{citation.path}")
@@ -419,7 +419,7 @@ def _cited_within(hit: SearchHit, library: str) -> SearchHit:
 
 
 def add_freshness(response: SearchResponse, session: Session, reading: Reading) -> None:
-    """Marks hits whose files have changed and counts the files that wait for an ingest, as the settings say."""
+    """Marks stale hits and adds a notice about pending files, if the settings say so."""
     settings = session.settings
     if settings.search.freshness == "off":
         return
@@ -440,5 +440,5 @@ def _explanation(
         "removed_by_min_score": below,
         "removed_by_threshold": len(hits) - len(kept) - below,
         "removed_by_max_tokens": len(kept) - len(packed),
-        **(hits.explanation or {}),  # a hybrid list counts what it removed itself
+        **(hits.explanation or {}),  # a hybrid list has its own counts of removed hits, which replace these
     }

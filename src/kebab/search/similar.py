@@ -1,4 +1,4 @@
-"""Passages like another one: by the vectors it has already, else by its key terms."""
+"""Finds passages similar to a given one: by its stored vectors or, without vectors, by its key terms."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from kebab.session import Session
 
 _ABOUT_QUERIES = ("cursor", "match", "fusion", "sort", "threshold", "explain", "type_ahead", "duplicates")
-"""Options of search that are only for typed queries."""
+"""Options of search that only make sense for typed queries."""
 _SHOWN_WORDS = 5
 MOST_WORDS = 20
-"""More words do not find better passages."""
+"""The most key terms to search for; more do not find better passages."""
 _MOST_WEIGHED = 200
-"""The most frequent words of a long document; each is counted in the whole corpus."""
+"""How many of a document's most frequent words are weighed; each costs a count in the whole corpus."""
 
 
 def similar(session: Session, request: SearchRequest, *, other_docs: bool = False) -> SearchResponse:
-    """Passages like the one that the request's query names, without that one.
+    """Finds passages similar to the one that `request.query` names, without that one.
 
-    `other_docs`: nothing of the passage's own document.
+    `other_docs`: also leaves out all other passages of its document.
     """
     _check(request)
     started = time.perf_counter()
@@ -80,7 +80,7 @@ def similar(session: Session, request: SearchRequest, *, other_docs: bool = Fals
 
 
 def _check(request: SearchRequest) -> None:
-    """A passage has no use for the options about a typed query."""
+    """Raises UsageError for options that only make sense for typed queries, and for a missing passage."""
     if not request.query.strip():
         raise UsageError(
             "No passage is named.", hint="Name a chunk id, a path, or a citation such as notes/git.md#L10-L20."
@@ -110,7 +110,7 @@ def _query(passage: Passage, request: SearchRequest, k: int, other_docs: bool) -
 def _answer(
     passage: Passage, request: SearchRequest, query: SearchQuery, retrievers: Retrievers, notices: list[Notice]
 ) -> tuple[Mode, HitList]:
-    """Similar passages by vectors, or by words with the reason."""
+    """The similar passages and how they were found: by vectors or, if that fails, by words with a notice."""
     why_not: ModelError | None = None
     if request.mode != "lexical":
         try:
@@ -141,11 +141,11 @@ def _near(passage: Passage, query: SearchQuery, retrievers: Retrievers) -> HitLi
 
 
 def _page(ask: Callable[[SearchQuery], HitList], passage: Passage, query: SearchQuery) -> HitList:
-    """The wanted part of the list, without the passage itself and ranked without it."""
+    """The requested page of similar passages, without the passage itself, and with ranks that do not count it."""
     own = set() if query.filters.exclude_docs else {chunk.chunk_id for chunk in passage.chunks}
     wanted = query.offset + query.k
     depth = wanted + len(own)
-    while True:  # the depth depends on how many hits one document has
+    while True:  # deeper, if `per_doc` removes too many hits
         hits = ask(query._replace(k=depth, offset=0, per_doc=None))
         others: list[SearchHit] = []
         of_document: dict[str, int] = {}
@@ -189,8 +189,8 @@ def _nothing(method: Mode, hits: HitList, request: SearchRequest, other_docs: bo
 
 
 def key_terms(text: str, index: LexicalIndex) -> list[str]:
-    """The words of a text that say what it is about, the best first: frequent in it, rare elsewhere. Words that only
-    one passage has are left out, because they find nothing else.
+    """The most typical words of a text, best first: frequent in it, rare elsewhere. Words that only one passage has are
+    left out, because they find no other passage.
     """
     frequencies = _frequencies(nfc(text), index.tokenizer)
     total = index.size()
@@ -203,7 +203,7 @@ def key_terms(text: str, index: LexicalIndex) -> list[str]:
 
 
 def _frequencies(text: str, tokenizer: Tokenizer) -> dict[str, int]:
-    """How often each word occurs; forms of one stem are one word, shown as the first of them."""
+    """How often each word occurs. Forms of the same word are counted together, under the form that occurs first."""
     shown: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for word in content_words(text, tokenizer):

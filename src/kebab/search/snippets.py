@@ -1,7 +1,7 @@
-"""The part of a chunk to show: verbatim, within limits of characters and words, matches marked by offsets.
+"""Makes snippets: a verbatim part of a chunk, of limited length, with the offsets of matches.
 
-FTS5's own snippet() is not used: it runs the whole query again for every hit (5 ms for ten on 28,000 chunks, against
-0.7 here), marks nothing when the match lies in another column than the text, and knows no limit in characters.
+FTS5's own snippet() is not used: it runs the whole query again for every hit (5 ms for ten hits on 28,000 chunks,
+against 0.7 ms here), marks nothing if the match is in another column than the text, and has no limit in characters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Snippet(NamedTuple):
     highlights: tuple[tuple[int, int], ...]
 
     def marked(self, before: str = "<b>", after: str = "</b>") -> str:
-        """The text with its highlights between two marks; the caller escapes the rest."""
+        """The text with `before` and `after` around each highlight. Nothing is escaped."""
         parts, last = [], 0
         for start, end in self.highlights:
             parts += [self.text[last:start], before, self.text[start:end], after]
@@ -46,7 +46,7 @@ class SnippetMaker(NamedTuple):
     limits: SnippetLimits = SnippetLimits()
 
     def of(self, text: str, terms: QueryTerms) -> Snippet:
-        """The piece of `text` with most of the query's terms; its beginning if it has none."""
+        """A snippet of the part of `text` with most terms of the query, or of its beginning if there are none."""
         matches = matches_in(text, terms, self.tokenizer)
         start, end = _window(text, matches, self.limits)
         shown = text[start:end]
@@ -60,8 +60,8 @@ class SnippetMaker(NamedTuple):
 
 
 def matches_in(text: str, terms: QueryTerms, tokenizer: Tokenizer) -> list[tuple[int, int]]:
-    """Where the query's words, phrases and CJK strings stand, in order, overlapping ones joined."""
-    # Without its CJK letters, so that the Latin part of kubernetes는 is a word of its own.
+    """The ranges of the query's words, phrases and CJK strings in the text, in order; overlapping ranges are merged."""
+    # CJK letters are blanked, so that the Latin part of kubernetes는 is a word of its own.
     found = tokenizer.occurrences(without_cjk(text), terms.phrases) if terms.phrases else []
     for term in terms.cjk:
         pairs = (term[i : i + 2] for i in range(len(term) - 1))
@@ -93,7 +93,7 @@ def _window(text: str, matches: list[tuple[int, int]], limits: SnippetLimits) ->
 
 
 def _window_start(text: str, matches: list[tuple[int, int]], room: int) -> int:
-    """Where the window shows most matches, with a little text before the first."""
+    """The start of the window that shows most matches, with a little text before the first one."""
     if not matches:
         return 0
     best, most, last = 0, 0, 0

@@ -1,4 +1,4 @@
-"""Queries that would have found something, for one that found nothing because of how its words are spelt."""
+"""Suggests corrected queries for a query that found nothing because its words are misspelt."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ if TYPE_CHECKING:
 
 MOST_SUGGESTIONS = 3
 _MOST_WORDS = 64
-"""Only the first words of a pasted page are checked."""
+"""How many words of a query are checked, in case a whole page was pasted."""
 _MOST_UNKNOWN = 3
-"""Unknown words that are corrected: each costs a walk through the vocabulary."""
+"""How many unknown words are corrected; each costs a scan of the vocabulary."""
 _MOST_CHOICES = 3
 _MOST_TRIED = 6
-"""Every suggestion is a search that must find something."""
+"""How many corrected queries are tried; each costs a search."""
 _SHORTEST = 4
-"""Shorter words are one letter away from too many others."""
+"""The length of the shortest word that is corrected; shorter words resemble too many others."""
 _LONG = 8
-"""From this length on, two letters may be wrong. Of Korean words the letters are counted, three or fewer to a syllable.
-"""
+"""From this length on, two letters may be wrong. Of Korean words, the letters inside the syllables are counted."""
 _PASSAGES_READ = 20
 _WORD = re.compile(r"[^\W_]+")
 
 
 class _Slip(NamedTuple):
-    """A word of the query that is in no passage, and the words that may be meant."""
+    """A word of the query that is in no passage, and its possible corrections."""
 
     start: int
     end: int
@@ -45,9 +44,7 @@ class _Slip(NamedTuple):
 
 
 def suggestions(text: str, index: LexicalIndex, contexts: Contexts, finds: Callable[[str], bool]) -> list[str]:
-    """The query with its unknown words replaced by words of the corpus, the likeliest first; only what `finds`
-    something.
-    """
+    """Queries with unknown words replaced by known ones, the likeliest first; only those that `finds` accepts."""
     if isinstance(parse(text), Raw):
         return []
     text = nfc(text)
@@ -60,7 +57,7 @@ def suggestions(text: str, index: LexicalIndex, contexts: Contexts, finds: Calla
 
 
 def _mended(text: str, slips: list[_Slip], way: tuple[int, ...]) -> str:
-    """From the end, so that earlier offsets stay valid."""
+    """The query with one choice for each slip. Replaces from the end, so that earlier offsets stay valid."""
     for slip, choice in reversed(list(zip(slips, way, strict=True))):
         text = text[: slip.start] + slip.choices[choice] + text[slip.end :]
     return text
@@ -79,7 +76,7 @@ def _slips(text: str, index: LexicalIndex, contexts: Contexts) -> Iterator[_Slip
 
 
 def _is_unknown(word: str, script: str, index: LexicalIndex) -> bool:
-    """Numbers are never corrected: a similar number means something else."""
+    """Whether a word needs correction. Numbers never do, because a similar number means something else."""
     long_enough = len(word) >= (2 if script == "hangul" else _SHORTEST)
     return long_enough and word.isalpha() and not _passages_with(word, index)
 
@@ -96,8 +93,8 @@ def _choices(word: str, index: LexicalIndex) -> list[str]:
 
 
 def _korean_choices(word: str, index: LexicalIndex, contexts: Contexts) -> list[str]:
-    """The index has pairs of syllables and no words, so those of the passages that share a pair with it are compared,
-    letter by letter.
+    """Corrections of a Korean word. The index has no Korean words, only pairs of syllables, so the words of passages
+    that share a pair with the word are compared with it.
     """
     letters = normalize("NFD", word)
     most = 2 if len(letters) >= _LONG else 1
@@ -116,7 +113,7 @@ def _korean_words(text: str) -> Iterator[str]:
 
 
 def _by_frequency(near: Iterable[NearWord], index: LexicalIndex) -> list[str]:
-    """Fewest slips first, then the most frequent. A known word may be in no passage any more."""
+    """The best corrections: the fewest edits first, then the most frequent. Words in no passage are removed."""
     counted = [(edits, -_passages_with(word, index), word) for word, edits in near]
     return [word for _, passages, word in sorted(counted) if passages][:_MOST_CHOICES]
 

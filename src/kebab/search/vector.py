@@ -1,4 +1,4 @@
-"""The vector retriever: the passages whose meaning is closest to the query's, by cosine."""
+"""The vector retriever: finds the passages whose meaning is closest to the query, by cosine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_OUTSTANDING = 0.2
 
 
 class VectorRetriever(Listing):
-    """A vector store and the models that made its vectors, as a Retriever. The models are given, never chosen here."""
+    """Searches a vector store with the given models, which made its vectors."""
 
     mode = "vector"
 
@@ -38,9 +38,7 @@ class VectorRetriever(Listing):
         snippet_chars: int = SNIPPET_CHARS,
         notices: Sequence[Notice] = (),
     ) -> None:
-        """`index` cuts the query into the words that snippets mark; it is not searched. `notices` are about the
-        vectors.
-        """
+        """`index` only provides the terms that snippets highlight; it is not searched. `notices`: about the vectors."""
         self._store = store
         self._models = models
         self.reader = chunks
@@ -49,7 +47,7 @@ class VectorRetriever(Listing):
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
         self._notices = tuple(notices)
         self._embedded: dict[str, Any] = {}
-        """The vectors of the last query, by model, for deeper looks."""
+        """The vectors of the last query, by model, for use in deeper rankings."""
         self._text = ""
 
     def index_version(self) -> str:
@@ -66,7 +64,7 @@ class VectorRetriever(Listing):
         )
 
     def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
-        """The passages closest in meaning, as many as `depth`; those below the floor come last."""
+        """The passages closest in meaning, at most `depth`; those below the floor, probably unrelated, come last."""
         text = _meant(parse(query.text), query.text)
         if not text.strip():
             return Ranking(notices=self._notices)
@@ -86,9 +84,9 @@ class VectorRetriever(Listing):
         return Ranking(ranked, len(found) > depth, notices=tuple(notices), explanation=explanation)
 
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
-        """The passages closest to these chunks, which are among them; None if none of these chunks has a vector.
+        """The passages closest to these chunks, including these chunks; None if none of them has a vector.
 
-        The text of the query is not read: the vectors are stored, so no model is loaded.
+        Uses stored vectors instead of the query's text, so no model is loaded.
         """
         middle = self._store.middle_of(chunk_ids, self._models.embedders)
         if middle is None:
@@ -102,7 +100,7 @@ class VectorRetriever(Listing):
     def _find(
         self, spaces: Sequence[SpaceQuery], text: str, query: SearchQuery, depth: int
     ) -> list[tuple[SpaceQuery, Ranked]]:
-        """One list of all spaces; it has `depth` + 1 places if further ones may follow."""
+        """One ranked list from all spaces. It has `depth` + 1 entries if further ones may follow."""
         found = [
             (
                 space,
@@ -119,8 +117,8 @@ class VectorRetriever(Listing):
         ]
         own = [match.similarity for space, matches in found for match in matches if _is_weak(match, space)]
         outstanding = max(_LEAST_OUTSTANDING, *own) if own else inf
-        # Cosines of two models cannot be compared, so their lists are merged by place; those of one model can, with
-        # some correction.
+        # Cosines of different models cannot be compared, so their lists are merged by place. Cosines of one model can
+        # be, with the bonus of each space.
         by_place = len({space.embedder.name for space in spaces}) > 1
         places = []
         for space, matches in found:
@@ -145,15 +143,15 @@ class VectorRetriever(Listing):
 
 
 def _is_weak(match: VectorMatch, space: SpaceQuery) -> bool:
-    """In a weak space, only text in the space's own script: words cannot find the rest, so it counts fully."""
+    """Whether a match is weak: only primary chunks of a weak space are, because words cannot find the other ones."""
     return space.weak and match.primary
 
 
 def _ranked(
     match: VectorMatch, space: SpaceQuery, place: int, outstanding: float = inf, *, explain: bool = False
 ) -> Ranked:
-    """`outstanding`: text in another script is listed if it is closer than this, which all text in the question's own
-    script is not.
+    """The ranked form of a match. Text in another script than the query's is not below the floor if its similarity is
+    above `outstanding`, and so above that of all text in the query's script.
     """
     weak = _is_weak(match, space)
     stands_out = space.secondary_only and match.similarity > outstanding
@@ -188,5 +186,5 @@ def _explanation(spaces: Sequence[SpaceQuery], found_in: Sequence[SpaceQuery], d
 
 
 def _meant(tree: QueryTree, text: str) -> str:
-    """The text that a model gets: the query as typed, or only its words if it has syntax."""
+    """The text to embed: the query as typed, or only its words if it has syntax."""
     return text if isinstance(tree, Bag) and '"' not in text and "*" not in text else " ".join(words_of(tree))
