@@ -1,1 +1,1 @@
-"""The stores of a knowledge base, which implement the ports of `core`: `sqlite`, `qdrant`, and `fts5`, which both use."""
+"""The stores of a knowledge base, which implement the ports of `core`: `sqlite`, `qdrant`, and the shared `fts5`."""

@@ -1,4 +1,4 @@
-"""Helpers for every store: whether chunks have all vectors that the settings ask for, and whether a dimension changed."""
+"""Helpers for every store: whether chunks have all vectors that the settings ask for, and changed dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks SQLite which of a few passages match an expression, for stores that cannot check the order of words themselves."""
+"""Asks SQLite which of a few passages match an expression, for stores that cannot check word order themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls SQLite's own FTS5 tokenizers from Python, so that queries and highlights are cut exactly like the indexed text."""
+"""Calls SQLite's own FTS5 tokenizers from Python, so that queries and highlights are cut like the indexed text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _of_this_thread = threading.local()
 
 
 def _empty_database() -> apsw.Connection:
-    """This thread's connection to an empty database in memory, kept because opening one is slower than cutting a query."""
+    """This thread's connection to an empty database in memory, kept because opening one is slow."""
     if not hasattr(_of_this_thread, "connection"):
         _of_this_thread.connection = apsw.Connection(":memory:")
     return cast("apsw.Connection", _of_this_thread.connection)

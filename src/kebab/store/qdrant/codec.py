@@ -204,7 +204,7 @@ def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument
 
 
 def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
-    """The fields of a chunk without those of its document. `names`: its title column, if that has more than the title."""
+    """The fields of a chunk without those of its document. `names`: its title column, if it has more than the title."""
     return {
         "chunk": identifier,
         "ordinal": chunk.ordinal,

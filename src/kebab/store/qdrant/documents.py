@@ -222,7 +222,7 @@ class QdrantDocumentStore(WriterPart):
         documents.set_payload({**payload, other: {}}, point)
 
     def _keep_vectors(self, chosen: Filter) -> None:
-        """Keeps the vectors of chunks that are about to be deleted, because their texts may return under another path."""
+        """Keeps the vectors of chunks that are about to be deleted, because their texts may return elsewhere."""
         if self._state.spaces:
             points = self._chunks.scroll(chosen, payload=["text_hash"], vectors=True)
             UnusedVectors(self._catalog).keep_of(points)

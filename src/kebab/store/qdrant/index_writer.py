@@ -116,7 +116,7 @@ class IndexWriter(Stored):
 
     @contextmanager
     def pledge_words(self, source: str) -> Iterator[None]:
-        """Announces that the chunks of a source get other words. If interrupted, the next writer analyses them again."""
+        """Announces that chunks of a source get other words. If interrupted, the next writer analyses them again."""
         mark = str(uuid4())
         self._catalog.upsert([{"id": mark, "vector": {}, "payload": {"what": "unfinished", "source": source}}])
         yield

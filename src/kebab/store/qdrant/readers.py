@@ -229,7 +229,7 @@ class QdrantCatalog(Stored):
         return [payload for payload in found if payload["doc"].startswith(key)]
 
     def _by_link(self, key: str) -> list[Payload]:
-        """Markdown notes named `Page` or `[[folder/Page#Heading|label]]`: the end of their path without its extension."""
+        """Markdown notes named `Page` or `[[folder/Page#Heading|label]]`: the end of the path without extension."""
         link = _WIKI_LINK.fullmatch(key.strip())
         ending = folded(f"/{link[1].strip() if link else key}.md")
         found = self._select(one_of("format", ["md"]), one_of("name", [ending.rpartition("/")[2]]))

@@ -275,7 +275,7 @@ class Schema:
                 self._change("DELETE", f"/collections/{name}")
 
     def use_chunks(self, name: str) -> None:
-        """Points the alias to this collection. One request does it, so a search sees the old collection or the new one."""
+        """Points the alias to this collection. One request does it, so a search sees the old or the new one."""
         actions: list[Any] = [{"create_alias": {"collection_name": name, "alias_name": self.chunks.name}}]
         if self.current_chunks() is not None:
             actions.insert(0, {"delete_alias": {"alias_name": self.chunks.name}})

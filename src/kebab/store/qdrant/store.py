@@ -115,7 +115,7 @@ class QdrantStore:
             yield QdrantReading(self._searched, self._state(), korean_analysis=analysis, paths_on_disk=on_disk)
 
     def _state(self) -> State:
-        """Reads the state, in one request if the knowledge base exists. Raises if it does not, or has another schema."""
+        """Reads the state in one request. Raises if the knowledge base does not exist or has another schema."""
         with suppress(Missing):
             state = read_state(self._searched.catalog)
             if state.meta.get("schema") == SCHEMA:

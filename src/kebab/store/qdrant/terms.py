@@ -112,7 +112,7 @@ def settled_average(average: float, before: float | None) -> float:
 
 
 def is_far_from(average: float, current: float | None) -> bool:
-    """Whether weights for this average are wrong for the current one: a tenth changes a score by about three percent."""
+    """Whether weights for this average are wrong for the current one: a tenth changes a score by about 3 percent."""
     return current is not None and not 1 / _TOO_FAR <= average / current <= _TOO_FAR
 
 
