@@ -30,8 +30,18 @@ OF_A_RUN = {
     "ms",
     "database",
     "date",
+    "vector_rank",
 }
-"""Times, and versions of an index: a store has its own. Documents of a library are as old as its being added."""
+"""Times, versions of an index, dates of library documents, and ranks of the stores' own lists, where near ties swap."""
+
+
+class Near(float):
+    """Equals any number up to .02 away: SQLite keeps vectors with 16 bits, a cluster with 32."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and abs(self - other) <= 0.02
+
+    __hash__ = float.__hash__
 
 
 class Both(NamedTuple):
@@ -51,13 +61,13 @@ class Both(NamedTuple):
 
 
 def comparable(value: Any, place: str) -> Any:
-    """Without what belongs to one run; numbers as far as both stores compute them alike."""
+    """The value without what belongs to one run or one store."""
     if isinstance(value, dict):
         return {key: comparable(part, place) for key, part in value.items() if key not in OF_A_RUN}
     if isinstance(value, list):
         return [comparable(part, place) for part in value]
     if isinstance(value, float):
-        return round(value, 1)
+        return Near(value)
     return value.replace(place, "PLACE") if isinstance(value, str) else value
 
 
