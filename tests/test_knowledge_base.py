@@ -57,7 +57,7 @@ def test_a_database_that_was_deleted_or_replaced_is_not_read_any_more(notes: Pat
 
 
 @pytest.mark.parametrize("by_itself", [True, False])
-def test_of_the_vectors_in_a_deleted_database_nothing_is_kept(
+def test_cached_vectors_of_a_deleted_database_are_not_used_for_the_new_one(
     write_notes: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_itself: bool
 ) -> None:
     """Regression: file systems give a new file the number of the one just deleted, and its vectors were looked for

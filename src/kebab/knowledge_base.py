@@ -87,7 +87,7 @@ class KnowledgeBase:
 
     @property
     def address(self) -> str:
-        """The value of `db` or --db for this knowledge base."""
+        """What to pass as `db` or --db to open this knowledge base."""
         return self.session.store.address
 
     @property

@@ -150,7 +150,7 @@ def _found(families: dict[str, list[Any]]) -> float:
         ("held_out", "korean", 0.41),
     ],
 )
-def test_share_of_injection_variants_that_are_flagged(part: str, language: str, least: float) -> None:
+def test_at_least_the_required_share_of_injection_variants_is_flagged(part: str, language: str, least: float) -> None:
     """The held-out half was written before the patterns and its misses are not tuned on: guide.md shows its share."""
     assert _found(SET[part][language]) >= least
 

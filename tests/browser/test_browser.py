@@ -285,7 +285,7 @@ def test_a_hostile_library_is_inert(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_has_a_serious_barrier(opened: Open, axe: str, scheme: str) -> None:
+def test_axe_finds_no_serious_violation_on_any_page(opened: Open, axe: str, scheme: str) -> None:
     page = opened("/", color_scheme=scheme)
     found: dict[str, list[str]] = {}
     for name, address in EVERY_PAGE.items():

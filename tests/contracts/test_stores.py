@@ -215,7 +215,7 @@ def test_a_killed_writer_leaves_whole_documents_and_loses_none_that_were_acknowl
 # --- analysis
 
 
-def test_another_analysis_is_noticed_and_settled(corpus: Corpus) -> None:
+def test_an_index_with_another_korean_analysis_is_reported_and_updated(corpus: Corpus) -> None:
     pytest.importorskip("kiwipiepy")
     corpus.write("a.md", "한국어 문서를 검색한다", "english words")
     other = corpus.another(korean="morphemes")

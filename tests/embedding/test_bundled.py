@@ -114,7 +114,7 @@ def test_all_chunks_enter_the_multilingual_space_when_the_corpus_has_other_scrip
         ("off", [(GRANITE, False, False)]),
     ],
 )
-def test_an_english_question_finds_only_other_scripts_in_the_multilingual_space(
+def test_for_an_english_question_the_multilingual_space_is_searched_for_other_scripts_only(
     tmp_path: Path, cross_language: str, spaces: list[tuple[str, bool, bool]]
 ) -> None:
     """English chunks are found through granite, which is better at them."""

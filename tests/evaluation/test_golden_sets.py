@@ -107,7 +107,7 @@ def test_faults_of_a_collection_are_named_with_their_file(tmp_path: Path, file: 
         write_documents(folder, tmp_path / "documents")
 
 
-def test_a_first_line_with_a_number_is_no_heading(tmp_path: Path) -> None:
+def test_a_qrels_file_whose_first_line_has_a_numeric_grade_has_no_header(tmp_path: Path) -> None:
     folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
     (folder / "qrels.tsv").write_text("q1\td/1\tnan\nq2\t2\t1\n")
     with pytest.raises(GoldenSetError, match="has no judgement in line 1"):

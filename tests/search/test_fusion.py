@@ -379,7 +379,7 @@ def test_the_shares_of_convex_add_up_to_one_and_none_is_negative(
 
 
 @given(lists(may_be_weak=False))
-def test_with_all_the_weight_on_one_side_convex_gives_that_sides_order(both: tuple[list[Ranked], list[Ranked]]) -> None:
+def test_convex_fusion_with_all_weight_on_one_list_keeps_its_order(both: tuple[list[Ranked], list[Ranked]]) -> None:
     lexical, vector = both
     by_words = [hit for hit in fuse(FusionPolicy(kind="convex", convex_weight=0.0), lexical, vector) if hit.lexical]
     by_meaning = [hit for hit in fuse(FusionPolicy(kind="convex", convex_weight=1.0), lexical, vector) if hit.vector]

@@ -319,7 +319,7 @@ def test_a_threshold_excludes_every_hit_whose_rrf_score_is_below_it(vkb: kebab.K
         assert "threshold_unused" not in codes(response)
 
 
-def test_at_a_threshold_of_002_the_first_of_one_list_alone_is_dropped(tmp_path: Path, toy: type[Toy]) -> None:
+def test_a_threshold_above_1_61st_drops_hits_that_only_one_retriever_found(tmp_path: Path, toy: type[Toy]) -> None:
     """1/61 = 0.0164 < 0.02 < 1/61 + 1/62."""
     (tmp_path / "notes").mkdir()
     for name, text in {"both": "okapi", "meaning": "giraffe giraffe", "other": "unrelated words"}.items():

@@ -82,6 +82,8 @@ def test_a_format_may_be_named_by_any_of_its_extensions(kb: kebab.KnowledgeBase,
     assert len(kb.search("okapi", mode="lexical", format=name)) == 2
 
 
-def test_any_extension_that_is_here_is_a_format(write_notes: Callable[..., Path], kb: kebab.KnowledgeBase) -> None:
+def test_the_format_filter_accepts_every_extension_in_the_corpus(
+    write_notes: Callable[..., Path], kb: kebab.KnowledgeBase
+) -> None:
     kb.ingest(write_notes({"odd.xyz": "An okapi in an odd file.\n"}), embed=False)
     assert len(kb.search("okapi", mode="lexical", format="xyz")) == 1

@@ -247,7 +247,7 @@ class Ingest:
         self.report.seconds = time.perf_counter() - self._started
 
     def _rewrite_incomplete_texts(self) -> None:
-        """Writes texts without a file again, from their stored bodies, if writing them was interrupted."""
+        """If storing a text from stdin was interrupted, indexes it again from its stored body."""
         if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
             return
         for title, state in self._store.known_files(STDIN_SOURCE).items():

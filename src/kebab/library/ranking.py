@@ -24,7 +24,7 @@ class LibraryMatch(NamedTuple):
 
 
 def composite_score(library: Library, name: str) -> float:
-    """How well a library matches a name. An exact title also counts as a prefix, no trust score as 0."""
+    """How well a library matches a name. An exact title gets the points of a prefix too."""
     title, wanted = library.title.casefold(), name.casefold()
     return (
         _EXACT_TITLE * (title == wanted)

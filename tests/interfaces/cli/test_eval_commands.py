@@ -47,7 +47,7 @@ def test_a_run_prints_metrics_by_language_and_type_and_keeps_itself(sample: Kb, 
     assert str(tmp_path) not in out.read_text()
 
 
-def test_two_runs_are_byte_identical_and_json_is_what_is_kept(sample: Kb, tmp_path: Path) -> None:
+def test_two_runs_write_identical_files_and_json_prints_the_same_bytes(sample: Kb, tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     ran = _run(sample, one, "--json")
     _run(sample, other)

@@ -26,7 +26,7 @@ def test_list_docs_counts_filters_and_pages(sample: Kb, sample_notes: Path) -> N
     assert sample("list", "docs", "--limit", "0", "--json").json()["items"] == []
 
 
-def test_a_list_without_documents_says_which_filter_none_passes(sample: Kb) -> None:
+def test_an_empty_list_names_the_filter_that_no_document_matches(sample: Kb) -> None:
     ran = sample("list", "docs", "--path", "foo/*")
     assert (ran.code, ran.err) == (0, "note: No document matches --path 'foo/*'.\n0 of 0 documents\n")
     assert "Formats here:" in sample("list", "docs", "--format", "xyz").err

@@ -134,7 +134,7 @@ def test_fewer_matches_than_asked_for_are_no_error(search: Kb) -> None:
     assert ran.out.splitlines()[-1] == "returned: 3"
 
 
-def test_no_match_is_success_and_exit_code_makes_it_an_answer(search: Kb) -> None:
+def test_no_match_exits_with_0_and_with_the_option_exit_code_with_1(search: Kb) -> None:
     ran = search("zzzqqq")
     assert (ran.code, ran.out) == (0, "returned: 0\n")
     assert "No passage matches" in ran.err

@@ -91,7 +91,7 @@ def test_describing_needs_a_database(kb: Kb) -> None:
     assert (ran.code, ran.json()["code"]) == (2, "not_found")
 
 
-def test_a_source_that_is_not_known_is_not_asked_about(notes: Kb) -> None:
+def test_removing_an_unknown_source_fails_without_asking_for_confirmation(notes: Kb) -> None:
     ran = notes("source", "remove", "nope")
     assert (ran.code, ran.err) == (2, "Error: There is no source nope.\n  Sources: notes.\n")
     assert notes("source", "remove", "notes").err.startswith("Error: kb source remove drops everything")

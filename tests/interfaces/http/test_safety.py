@@ -203,7 +203,9 @@ class TestWrongTokens:
         assert client.post("login", data={"token": TOKEN}).status_code == 303
         assert client.get("api/v1/health").status_code == 200, "a session"
 
-    def test_from_another_machine_none_is_compared_after_ten(self, client: httpx2.Client) -> None:
+    def test_after_ten_wrong_tokens_a_remote_address_is_refused_even_with_the_right_one(
+        self, client: httpx2.Client
+    ) -> None:
         """A proxy on this machine says who asks; who is behind it cannot."""
         there, elsewhere = ({"x-forwarded-for": f"127.0.0.1, 192.0.2.{number}"} for number in (7, 8))
         codes = [client.get("api/v1/health", headers=WRONG | there).status_code for _ in range(11)]

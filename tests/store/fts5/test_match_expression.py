@@ -55,7 +55,9 @@ def build(
         ("... -- !!", "", ""),
     ],
 )
-def test_rendering_in_all_and_any(corpus: Shelf, query: str, every: str, some: str) -> None:
+def test_a_query_becomes_the_fts5_expression_for_match_all_and_any(
+    corpus: Shelf, query: str, every: str, some: str
+) -> None:
     assert build(corpus, query, match="all") == every
     assert build(corpus, query, match="any") == some
 

@@ -243,7 +243,9 @@ def test_a_space_gets_codes_once_it_is_large_and_keeps_them_current(
     assert shelf.value("SELECT centre IS NOT NULL FROM embedding_spaces")
 
 
-def test_the_centre_stays_where_it_was(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
+def test_adding_vectors_does_not_change_the_centre_of_the_bit_codes(
+    shelf: Shelf, words: WordEmbedder, tiny_limits: None
+) -> None:
     """Codes that were made before must stay comparable."""
     shelf.write("a.md", *(f"text {number}" for number in range(25)))
     embed(shelf, words)

@@ -221,7 +221,7 @@ class WriterPart(Stored):
 
 
 def _settled(size: CorpusSize, chunks: int, tokens: int) -> CorpusSize:
-    """The new size of a corpus that has this many chunks and tokens now."""
+    """The corpus size to record: the new counts, and the old average length if it is still near enough."""
     average = settled_average(tokens / chunks, size.average) if chunks else size.average
     return CorpusSize(chunks, tokens, average)
 

@@ -247,8 +247,8 @@ class QdrantLibraryWriter(WriterPart):
             self._documents.change(changes)
 
     def _sweep(self, version: str, source: str) -> None:
-        """Gives documents of this source that are not in this version to the source of another version, or deletes
-        them. So a source has only documents of its version, and never two with one path.
+        """Moves documents under this source that its version no longer contains to the source of another version that
+        contains them, or deletes them. So a source never has two documents with one path.
         """
         source_of = {known.key: known.source for known in stored_versions(self._catalog)}
         unowned: list[str] = []
