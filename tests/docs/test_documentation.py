@@ -154,7 +154,7 @@ def test_the_limits_of_korean_search_are_documented() -> None:
         assert said in section
 
 
-def test_every_file_that_the_architecture_names_exists_and_every_room_is_named() -> None:
+def test_every_file_that_the_architecture_names_exists_and_every_package_is_named() -> None:
     page = _read("docs/ARCHITECTURE.md")
     named = {name.rstrip("/") for name in re.findall(r"`([a-z_0-9./]+(?:\.py|/))[`:]", page)}
     homes = [ROOT, ROOT / "src/kebab"]
