@@ -23,7 +23,7 @@ from synthetic_vectors import SyntheticEmbedder
 from tests.qdrant_server import qdrant_node  # cluster_speed has put the repository on the path
 
 import kebab
-from kebab.embedding.registry import SingleModel
+from kebab.embedding.models import SingleModel
 from kebab.store.qdrant.schema import WORDS
 
 COLLECTIONS = ("chunks", "documents", "terms", "catalog")

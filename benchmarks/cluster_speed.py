@@ -28,7 +28,7 @@ from synthetic_vectors import SyntheticEmbedder
 
 import kebab
 from kebab.core.documents import Source
-from kebab.embedding.registry import SingleModel
+from kebab.embedding.models import SingleModel
 from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import IngestReport
 

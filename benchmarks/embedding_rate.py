@@ -20,7 +20,7 @@ import numpy as np
 
 import kebab
 from kebab.core.documents import embedded_text
-from kebab.embedding.onnx_embedder import OnnxEmbedder
+from kebab.embedding.models import OnnxEmbedder
 
 BAR = 0.9
 

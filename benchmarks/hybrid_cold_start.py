@@ -21,7 +21,7 @@ KOREAN = "배포를 이전 버전으로 되돌리려면 어떻게 하나요"
 ALONE = """
 import sys
 from kebab.config.loading import cache_folder
-from kebab.embedding.onnx_embedder import granite, multilingual
+from kebab.embedding.models import granite, multilingual
 {"granite": granite, "multilingual": multilingual}[sys.argv[1]](cache_folder(), 0).embed([sys.argv[2]], "query")
 """
 

@@ -20,8 +20,7 @@ from tests.qdrant_server import QdrantNode, qdrant_cluster, qdrant_node
 
 import kebab
 from kebab.core.ports import EmbeddingKind, EmbeddingModels, SpaceQuery
-from kebab.embedding.bundled import is_latin
-from kebab.embedding.registry import SingleModel
+from kebab.embedding.models import SingleModel, is_latin
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests load onnxruntime by themselves, in the home of whoever runs them
 settings.register_profile("kebab", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -73,12 +73,12 @@ class Session:
     @cached_property
     def models(self) -> EmbeddingModels | None:
         """The embedding models; None if the settings turn vectors off. A model is loaded when it is first needed."""
-        from kebab.embedding.registry import models_for
+        from kebab.embedding.models import models_for
 
         return models_for(self.settings.embedding, cache_folder())
 
     def words_alike(self) -> WordsAlike | None:
-        from kebab.embedding.bundled import likeness_by
+        from kebab.embedding.models import likeness_by
 
         return likeness_by(self.models)
 

@@ -23,7 +23,7 @@ from kebab.answering.sentences import sentences
 from kebab.answering.source_reading import Source
 from kebab.core.answers import VERDICTS
 from kebab.core.ports import WordsAlike
-from kebab.embedding.bundled import BundledModels, likeness_by
+from kebab.embedding.models import BundledModels, likeness_by
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/answers"

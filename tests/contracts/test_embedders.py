@@ -17,7 +17,7 @@ import pytest
 
 from kebab.config.settings import EmbeddingSettings
 from kebab.core.ports import Embedder, EmbeddingKind
-from kebab.embedding.registry import models_for
+from kebab.embedding.models import models_for
 
 TEXTS = [
     "how to set up version control",
@@ -182,7 +182,7 @@ def test_another_process_gives_the_same_vectors_and_the_same_fingerprint(made: M
 import json, sys
 from pathlib import Path
 from kebab.config.settings import EmbeddingSettings
-from kebab.embedding.registry import models_for
+from kebab.embedding.models import models_for
 settings, number, cache, texts = json.load(sys.stdin)
 embedder = models_for(EmbeddingSettings(**settings), Path(cache)).embedders[number]
 vectors = embedder.embed(texts, "passage")
@@ -223,6 +223,6 @@ def test_no_texts_give_no_rows(made: Made) -> None:
 
 def test_every_provider_is_held_to_this() -> None:
     """A provider without a case here would be trusted without being tested."""
-    from kebab.embedding.registry import _PROVIDERS
+    from kebab.embedding.models import _PROVIDERS
 
     assert {case.settings["model"].partition(":")[0] for case in CASES.values()} == set(_PROVIDERS)

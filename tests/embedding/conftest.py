@@ -15,7 +15,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from kebab.config.settings import EmbeddingSettings
-from kebab.embedding.onnx_embedder import OnnxEmbedder, from_folder, granite, multilingual
+from kebab.embedding.models import OnnxEmbedder, from_folder, granite, multilingual
 from kebab.embedding.onnx_encoder import OnnxEncoder
 from kebab.embedding.onnx_graph import FLOAT, INT64, Array, OnnxGraph
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.analysis.cjk import has_cjk
-from kebab.embedding.bundled import BundledModels, is_latin
-from kebab.embedding.onnx_embedder import OnnxEmbedder
+from kebab.embedding.models import BundledModels, OnnxEmbedder, is_latin
 
 GRANITE, MULTILINGUAL = "granite-embedding-30m-english", "universal-sentence-encoder-multilingual"
 LATIN = [

@@ -18,7 +18,7 @@ from kebab.core.errors import ModelCorrupt, ModelError, ModelMissing
 from kebab.embedding import granite as granite_weights
 from kebab.embedding import multilingual as multilingual_weights
 from kebab.embedding.model_files import ModelCache, is_intact, package_file
-from kebab.embedding.onnx_embedder import granite, multilingual
+from kebab.embedding.models import granite, multilingual
 
 FILES = {"model.onnx": b"graph" * 1000, "tokenizer.json": b"{}"}
 Install = Callable[..., Path]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from kebab.embedding.onnx_embedder import reads_east_asian
+from kebab.embedding.models import reads_east_asian
 
 KOREAN = [chr(code) for code in range(0xAC00, 0xAC00 + 2500)]
 HAN = [chr(code) for code in range(0x4E00, 0x4E00 + 2500)]

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kebab.core.errors import ModelCorrupt
+from kebab.embedding.models import OnnxEmbedder
 from kebab.embedding.multilingual import PACKAGE, read_weights
-from kebab.embedding.onnx_embedder import OnnxEmbedder
-from kebab.embedding.tokenizing import UNKNOWN, FileTokenizer, UnigramTokenizer
+from kebab.embedding.onnx_encoder import UNKNOWN, FileTokenizer, UnigramTokenizer
 
 VARIED = [
     "a",

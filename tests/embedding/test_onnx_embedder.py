@@ -11,7 +11,7 @@ import pytest
 
 from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ModelCorrupt, ModelMismatch, ModelMissing
-from kebab.embedding.onnx_embedder import OnnxEmbedder, from_folder, granite
+from kebab.embedding.models import OnnxEmbedder, from_folder, granite
 
 if TYPE_CHECKING:
     from tests.embedding.conftest import Python, TinyModel
@@ -92,7 +92,7 @@ def refuse(event, _):
 sys.addaudithook(refuse)
 forbidden = {FORBIDDEN!r}
 sys.modules.update(dict.fromkeys(forbidden))  # importing one of them fails
-from kebab.embedding.bundled import BundledModels
+from kebab.embedding.models import BundledModels
 for text in ("how to set up version control", "버전 관리를 설정하는 방법"):
     embedder = BundledModels(Path(sys.argv[1]), threads=1).for_query(text)[0].embedder
     print(embedder.embed([text], "query").shape)
@@ -107,7 +107,7 @@ def test_embedding_a_text_does_not_import_the_hub(python: Python, cache: Path, g
     code = f"""
 import sys
 from pathlib import Path
-from kebab.embedding.onnx_embedder import granite
+from kebab.embedding.models import granite
 granite(Path(sys.argv[1]), 1).embed(["text"], "query")
 print([name for name in {FORBIDDEN!r} if name in sys.modules])
 """

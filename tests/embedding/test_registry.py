@@ -11,8 +11,7 @@ import pytest
 from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ConfigError
 from kebab.core.ports import EmbeddingModels
-from kebab.embedding.bundled import BundledModels
-from kebab.embedding.registry import SingleModel, models_for
+from kebab.embedding.models import BundledModels, SingleModel, models_for
 
 if TYPE_CHECKING:
     from tests.embedding.conftest import Python, TinyModel
@@ -115,7 +114,7 @@ def refuse(event, _):
 
 sys.addaudithook(refuse)
 from kebab.config.settings import EmbeddingSettings
-from kebab.embedding.registry import models_for
+from kebab.embedding.models import models_for
 for model in json.loads(sys.argv[1]):
     models = models_for(EmbeddingSettings(model=model), Path(sys.argv[2]))
     models.primary_of("text"), models.for_query("질문"), models.secondary_for_all(other_scripts=True)

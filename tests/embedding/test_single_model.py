@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.core.ports import SpaceQuery
-from kebab.embedding.registry import SingleModel
+from kebab.embedding.models import SingleModel
 
 if TYPE_CHECKING:
     from tests.embedding.conftest import TinyModel

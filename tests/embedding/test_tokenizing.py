@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.core.errors import ModelCorrupt
-from kebab.embedding.tokenizing import FileTokenizer, QuickTokenizer, UnigramTokenizer
+from kebab.embedding.onnx_encoder import FileTokenizer, QuickTokenizer, UnigramTokenizer
 
 if TYPE_CHECKING:
     from tests.embedding.conftest import Python, TinyModel
@@ -77,7 +77,7 @@ def test_a_fork_after_tokenizing_prints_no_warning(tiny: TinyModel, python: Pyth
     """The library warns on stderr about threads and forks unless told not to; the fixture asserts that stderr is empty."""
     folder = tiny.write()
     code = (
-        "import os, sys; from pathlib import Path; from kebab.embedding.tokenizing import FileTokenizer\n"
+        "import os, sys; from pathlib import Path; from kebab.embedding.onnx_encoder import FileTokenizer\n"
         "t = FileTokenizer(Path(sys.argv[1])); t.ids(['apple banana'] * 100)\n"
         "pid = os.fork()\n"
         "ids = t.ids(['apple'])\n"
@@ -98,8 +98,8 @@ class Slow:  # long enough for the other thread to come in between
             time.sleep(0.05)
 
 sys.meta_path.insert(0, Slow())
-from kebab.embedding.tokenizing import FileTokenizer
-from kebab.embedding.tokenizing import UnigramTokenizer
+from kebab.embedding.onnx_encoder import FileTokenizer
+from kebab.embedding.onnx_encoder import UnigramTokenizer
 
 nowhere = Path(sys.argv[1])
 

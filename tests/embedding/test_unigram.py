@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kebab.core.errors import ModelCorrupt
 from kebab.embedding.multilingual import Vocabulary, tokenizer_json
-from kebab.embedding.tokenizing import FileTokenizer, UnigramTokenizer, vocabulary_files
+from kebab.embedding.onnx_encoder import FileTokenizer, UnigramTokenizer, vocabulary_files
 
 PARTS = st.sampled_from(
     ["git ", "문서", "검색", "を", "東京", " ", "  ", "\t", "\n", "\u00a0", "\u3000", "▁", "<s>", "</s>", "ing", "Å", "e\u0301", "ㅋㅋ", "🙂", "１２",

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kebab.embedding.bundled import BundledModels, WordLikeness, likeness_by
-from kebab.embedding.registry import SingleModel
+from kebab.embedding.models import BundledModels, SingleModel, WordLikeness, likeness_by
 
 
 @pytest.fixture(scope="module")

@@ -471,7 +471,7 @@ class Down:
 def test_when_the_endpoint_is_down_hybrid_gives_words_and_a_notice_and_vector_mode_the_error(
     vector_database: Path, toy: type[Toy]
 ) -> None:
-    from kebab.embedding.registry import SingleModel
+    from kebab.embedding.models import SingleModel
 
     with toy.open(vector_database, SingleModel(Down(toy.embedder()))) as kb:
         response = kb.search("okapi", k=5)
