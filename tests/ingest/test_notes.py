@@ -113,7 +113,7 @@ def test_a_note_counts_towards_a_budget_of_tokens(kb: kebab.KnowledgeBase) -> No
 
 
 def test_a_changed_analysis_is_settled_first(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
-    from kebab.store.fts5.index_config import fts_config
+    from kebab.store.index_versions import fts_config
     from kebab.store.sqlite.database import Database
     from kebab.store.sqlite.index_state import remember_fts_config
 

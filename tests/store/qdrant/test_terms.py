@@ -11,8 +11,7 @@ import pytest
 from kebab.analysis.terms import cjk_column
 from kebab.core.ports import ColumnWeights
 from kebab.store.fts5.chunk_columns import ChunkColumns
-from kebab.store.fts5.index_config import TOKENIZE
-from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.fts5.tokenizer import TOKENIZE, SqliteTokenizer
 from kebab.store.fts5.wanted_terms import IndexTerm
 from kebab.store.qdrant.terms import LIBRARIES, OWN, counted, id_of, idf, is_far_from, reweighed, settled_average
 

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from kebab.core.errors import Corrupt, StoreError
-from kebab.store.fts5.index_config import fts_config, lexical_index_version
+from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database, our_errors
 from kebab.store.sqlite.health import health_checks

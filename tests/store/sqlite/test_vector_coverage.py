@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.core.ports import VectorCoverage
+from kebab.store.index_versions import models_key
 from kebab.store.sqlite.index_state import stored_spaces
 from kebab.store.sqlite.store import SqliteReading, SqliteStore
-from kebab.store.vector_spaces import models_key
 
 if TYPE_CHECKING:
     from tests.conftest import Toy, WordEmbedder

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.terms import cjk_column
 from kebab.core.paths import file_stem
+from kebab.store.tags import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kebab.core.documents import Chunk
     from kebab.core.ports import IndexedDocument
-
-_WITHOUT_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
-"""Puts A to Z in lower case, as stores compare tags."""
 
 
 class ChunkColumns(NamedTuple):
@@ -57,9 +54,9 @@ def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Na
     names = rest.split("\n") if rest else []
     if names and names[-1] == file_stem(path) and file_stem(path).casefold() not in title.casefold():
         names.pop()
-    known = {tag.translate(_WITHOUT_CASE) for tag in tags}
+    known = set(map(folded, tags))
     first = len(names)
-    while first and names[first - 1].translate(_WITHOUT_CASE) in known:
+    while first and folded(names[first - 1]) in known:
         first -= 1
     return Names(tuple(names[:first]), tuple(names[first:]))
 

@@ -9,7 +9,7 @@ from typing import cast
 import apsw
 
 from kebab.store.fts5.chunk_columns import ChunkColumns
-from kebab.store.fts5.index_config import TOKENIZE
+from kebab.store.fts5.tokenizer import TOKENIZE
 
 
 def matching(expression: str, passages: Mapping[str, ChunkColumns]) -> set[str]:

@@ -9,7 +9,8 @@ from typing import cast
 import apsw
 
 _WORDS = ["unicode61", "remove_diacritics", "2"]
-
+TOKENIZE = f"porter {' '.join(_WORDS)}"
+"""The tokenizer of the text indexes, as FTS5 is told of it."""
 
 _of_this_thread = threading.local()
 

@@ -10,7 +10,7 @@ from typing import Any
 from kebab.config.cluster_address import Node
 from kebab.core.errors import KebabError, StoreError
 from kebab.core.records import Check
-from kebab.store.fts5.index_config import fts_config
+from kebab.store.index_versions import fts_config
 from kebab.store.qdrant.client import Client, our_errors
 from kebab.store.qdrant.collection import where
 from kebab.store.qdrant.schema import SCHEMA, Schema

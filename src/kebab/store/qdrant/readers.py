@@ -22,7 +22,7 @@ from kebab.core.records import (
 from kebab.core.search import Neighbours, SearchFilters
 from kebab.core.spans import PageSpan
 from kebab.core.text import storable
-from kebab.store.fts5.index_config import fts_config, lexical_index_version
+from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Filter, Payload, batches, one_of, where
 from kebab.store.qdrant.filters import document_filter

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kebab.core.records import ContextNote
-from kebab.store.fts5.index_config import fts_config
 from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.index_versions import fts_config
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import PointId, batches, where
 from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, WriterPart, words_of

@@ -16,7 +16,7 @@ from kebab.core.errors import StoreError
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder
 from kebab.core.records import Check
-from kebab.store.fts5.index_config import fts_config, lexical_index_version
+from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.qdrant.client import Client, Missing, our_errors
 from kebab.store.qdrant.documents import QdrantDocumentStore
 from kebab.store.qdrant.health import health_checks

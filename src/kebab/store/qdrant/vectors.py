@@ -25,6 +25,7 @@ from kebab.core.ports import (
     VectorMatch,
 )
 from kebab.core.search import SearchFilters
+from kebab.store.index_versions import is_complete, models_key, refuse_other_dimension
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Collection as PointCollection
 from kebab.store.qdrant.collection import Filter, Point, batches, none_of, one_of, point_id, where
@@ -32,7 +33,6 @@ from kebab.store.qdrant.filters import chunk_filter
 from kebab.store.qdrant.index_writer import WriterPart
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import State, Stored
-from kebab.store.vector_spaces import is_complete, models_key, refuse_other_dimension
 
 _QUERY_DIGITS = 7  # digits of a number in a query vector: as many as a float32 has
 _OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
@@ -67,8 +67,9 @@ class QdrantVectorStore(Stored):
         primary_only: bool = False,
         secondary_only: bool = False,
     ) -> list[VectorMatch]:
-        if space not in {known.fingerprint for known in self._state.spaces}:
-            refuse_other_dimension(space, self._state.spaces)
+        known = [stored.fingerprint for stored in self._state.spaces]
+        if space not in known:
+            refuse_other_dimension(space, known)
             return []
         # Without libraries every chunk passes the corpus filter, which would take servers a third of their time.
         chosen = chunk_filter(self._schema, filters, has_libraries=self._state.has_libraries)

@@ -8,7 +8,7 @@ import apsw
 
 from kebab.core.errors import NotFound, ReadOnly, StoreError
 from kebab.core.records import NOT_CHECKED, Check, StoreStats
-from kebab.store.fts5.index_config import fts_config, lexical_index_version
+from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import RESTORE, Connection, Database
 from kebab.store.sqlite.filters import TEXT_INDEXES

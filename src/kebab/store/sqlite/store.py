@@ -16,7 +16,7 @@ import apsw
 
 from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.core.ports import IndexedFile, VectorCoverage
-from kebab.store.fts5.index_config import fts_config, lexical_index_version
+from kebab.store.index_versions import fts_config, is_complete, lexical_index_version
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Connection, Database, our_errors
 from kebab.store.sqlite.index_state import StoreView, remembered, stored_fts_config, stored_spaces
@@ -24,7 +24,6 @@ from kebab.store.sqlite.lexical import SqliteLexicalIndex
 from kebab.store.sqlite.libraries import SqliteLibraryCatalog
 from kebab.store.sqlite.rows import SqliteChunkReader
 from kebab.store.sqlite.writer_lock import writer_lock
-from kebab.store.vector_spaces import is_complete
 
 if TYPE_CHECKING:
     from kebab.core.ports import ColumnWeights, EmbeddingModels

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, Key, NewVector, PendingChunk
+from kebab.store.index_versions import models_key
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import Connection, now
 from kebab.store.sqlite.index_state import forget, remember
 from kebab.store.sqlite.rows import heading_list
 from kebab.store.sqlite.vectors import EXACT_UP_TO
-from kebab.store.vector_spaces import models_key
 
 Array = NDArray[Any]
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from kebab.core.ports import Embedder, Middle, VectorMatch
 from kebab.core.search import SearchFilters
+from kebab.store.index_versions import refuse_other_dimension
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import Connection
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.index_state import Space, stored_spaces
-from kebab.store.vector_spaces import refuse_other_dimension
 
 Array = NDArray[Any]
 
@@ -152,7 +152,7 @@ class SqliteVectorStore:
         with self._connection.snapshot():  # row ids of deleted vectors may be used again
             spaces = {known.fingerprint: known for known in stored_spaces(self._connection)}
             if space not in spaces:
-                refuse_other_dimension(space, spaces.values())
+                refuse_other_dimension(space, spaces)
                 return []
             return self._search(spaces[space], np.asarray(vector, np.float32), filters, limit, primary)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from kebab.core.ports import Embedder
-from kebab.store.fts5.index_config import fts_config
 from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.index_versions import fts_config
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Connection, our_errors
 from kebab.store.sqlite.documents import CHUNK_TEXTS, ChunkTerms, SqliteDocumentStore, SqliteNoteStore

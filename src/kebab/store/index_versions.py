@@ -1,22 +1,40 @@
-"""Helpers for every store: whether chunks have all vectors that the settings ask for, and changed dimensions."""
+"""What a store remembers of how its indexes were built: the version of its text index, and the models of its vectors."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from typing import Protocol
+from hashlib import sha256
 
 from kebab.core.errors import ModelMismatch
 from kebab.core.ports import Embedder, EmbeddingModels
+from kebab.store.fts5.tokenizer import TOKENIZE
+
+# --- the text index
+
+ANALYSIS_VERSION = 2
+"""Increased whenever the same text gives other terms, so that Kebab notices an index built before."""
+
+
+def fts_config(korean_analysis: str) -> dict[str, object]:
+    return {
+        "tokenize": TOKENIZE,
+        "columns": ["chunk_id", "doc_id", "heading_path", "text", "title", "cjk"],
+        "korean": korean_analysis,
+        "analysis": ANALYSIS_VERSION,
+    }
+
+
+def lexical_index_version(config: dict[str, object], schema: int) -> str:
+    """Returns the version of a text index. `schema`: the schema number of the store that has the index."""
+    digest = sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
+    return f"lex:{schema}:{digest}"
+
+
+# --- the models of its vectors
 
 _SECOND = ";all:"
 _MIXED = ";mixed"
-
-
-class Space(Protocol):
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
 
 
 def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *, other_scripts: bool = False) -> str:
@@ -35,11 +53,13 @@ def is_complete(remembered: str, models: EmbeddingModels) -> bool:
     return made.removesuffix(_MIXED) == models_key(models.embedders) and (wanted is None or wanted.name == second)
 
 
-def refuse_other_dimension(space: str, stored: Iterable[Space]) -> None:
+def refuse_other_dimension(space: str, stored: Iterable[str]) -> None:
+    """Raises ModelMismatch if a stored space is of the same model, but of another dimension."""
     model, _, dimension = space.rpartition(":")
     for other in stored:
-        if other.fingerprint.rpartition(":")[0] == model:
+        same, _, stored_dimension = other.rpartition(":")
+        if same == model:
             raise ModelMismatch(
-                f"{model} gives vectors of {dimension} dimensions now, and those stored have {other.dimension}.",
+                f"{model} gives vectors of {dimension} dimensions now, and those stored have {stored_dimension}.",
                 hint="Embed everything again with: kb index --rebuild-vectors",
             )
