@@ -25,7 +25,7 @@ import numpy as np
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import vectors as vectors_module
 from kebab.store.sqlite.database import Database
-from kebab.store.sqlite.index_state import stored_spaces
+from kebab.store.sqlite.rows import stored_spaces
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 from kebab.store.sqlite.vectors import SqliteVectorStore
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -115,9 +116,8 @@ def test_a_note_counts_towards_a_budget_of_tokens(kb: kebab.KnowledgeBase) -> No
 def test_a_changed_analysis_is_settled_first(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
     from kebab.store.index_versions import fts_config
     from kebab.store.sqlite.database import Database
-    from kebab.store.sqlite.index_state import remember_fts_config
 
     with closing(Database(kb.path).writer()) as connection:
-        remember_fts_config(connection, {**fts_config("bigrams"), "analysis": 0})
+        connection.remember("fts_config", json.dumps({**fts_config("bigrams"), "analysis": 0}))
     kb.describe_source("notes/team", "minutes")
     assert kb.search("minutes roadmap", mode="lexical").notices == ()

@@ -17,8 +17,7 @@ from tests.interfaces.mcp.sessions import over_stdio
 
 import kebab
 from kebab.core.errors import SchemaAltered
-from kebab.store.sqlite.database import Connection, Database
-from kebab.store.sqlite.schema import SchemaObject, digest
+from kebab.store.sqlite.database import Connection, Database, SchemaObject, digest
 
 Alter = Callable[[str], Path]
 

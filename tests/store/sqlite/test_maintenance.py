@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database, our_errors
 from kebab.store.sqlite.health import health_checks
 from kebab.store.sqlite.health import stats as stats_of
-from kebab.store.sqlite.index_state import remember_fts_config, stored_fts_config
+from kebab.store.sqlite.rows import stored_fts_config
 from kebab.store.sqlite.writing import SqliteWriting
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def corpus(shelf: Shelf) -> Shelf:
-    remember_fts_config(shelf.connection, fts_config("bigrams"))
+    shelf.connection.remember("fts_config", json.dumps(fts_config("bigrams")))
     shelf.write("git.md", "Install git on the machine", "Branches are cheap", title="Git", tags=["vcs"])
     shelf.write("ko.md", "문서를 검색하는 방법", title="한국어")
     return shelf
@@ -227,7 +228,7 @@ def test_the_checks_find_rows_without_an_owner(corpus: Shelf) -> None:
 
 
 def test_the_checks_find_an_index_of_another_analysis(corpus: Shelf) -> None:
-    remember_fts_config(corpus.connection, fts_config("morphemes"))
+    corpus.connection.remember("fts_config", json.dumps(fts_config("morphemes")))
     assert checks(corpus) == {**HEALTHY, "analysis": False}
 
 

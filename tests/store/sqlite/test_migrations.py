@@ -20,8 +20,7 @@ import kebab
 from kebab.core.documents import Repository
 from kebab.core.errors import SchemaAltered
 from kebab.store.sqlite import migrations
-from kebab.store.sqlite.database import Database
-from kebab.store.sqlite.schema import digest
+from kebab.store.sqlite.database import Database, digest
 
 DATABASES = Path(__file__).parents[2] / "fixtures" / "databases"
 VERSIONS = sorted(path.name.removesuffix(".sqlite.gz") for path in DATABASES.glob("*.gz"))

@@ -10,7 +10,7 @@ import pytest
 
 from kebab.core.ports import VectorCoverage
 from kebab.store.index_versions import models_key
-from kebab.store.sqlite.index_state import stored_spaces
+from kebab.store.sqlite.rows import stored_spaces
 from kebab.store.sqlite.store import SqliteReading, SqliteStore
 
 if TYPE_CHECKING:

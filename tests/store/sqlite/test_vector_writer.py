@@ -17,7 +17,6 @@ from kebab.core.documents import embedded_text
 from kebab.core.ports import Key, NewVector, PendingChunk
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import vector_writer, vectors
-from kebab.store.sqlite.index_state import remembered
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 
 if TYPE_CHECKING:
@@ -163,11 +162,11 @@ def test_a_deleted_document_leaves_no_link_and_is_not_found(shelf: Shelf, words:
 def test_settle_remembers_complete_vectors_only_if_none_is_missing(shelf: Shelf, words: WordEmbedder) -> None:
     shelf.write("a.md", "one", "two")
     shelf.vectors.settle([words])
-    assert remembered(shelf.connection, "complete_vectors") is None
+    assert shelf.connection.remembered("complete_vectors") is None
     embed(shelf, words)
-    assert remembered(shelf.connection, "complete_vectors") == "words@1"
+    assert shelf.connection.remembered("complete_vectors") == "words@1"
     shelf.write("b.md", "three")
-    assert remembered(shelf.connection, "complete_vectors") is None, "writing a chunk forgets it"
+    assert shelf.connection.remembered("complete_vectors") is None, "writing a chunk forgets it"
 
 
 def test_unused_vectors_stay_when_they_are_few(shelf: Shelf, words: WordEmbedder) -> None:
@@ -209,7 +208,7 @@ def test_clear_forgets_only_the_vectors_of_the_given_models(
     embed(shelf, former, settle=False)
     writer.clear([words])
     assert counts(shelf)["vectors"] == 30, "those of another model are kept until the new ones are made"
-    assert remembered(shelf.connection, "complete_vectors") is None
+    assert shelf.connection.remembered("complete_vectors") is None
     assert writer.count_pending([words]) == 30, "the same writer goes on with a space made anew"
     assert embed(shelf, words) == (30, 0)
 
@@ -315,7 +314,7 @@ def test_a_killed_writer_leaves_nothing_of_its_open_transaction(
     shelf.reopen()
     assert counts(shelf) == before
     shelf.check_codes()
-    assert remembered(shelf.connection, "complete_vectors") is None
+    assert shelf.connection.remembered("complete_vectors") is None
     assert embed(shelf, words) == (2, 0)
     shelf.check_codes()
 
@@ -356,7 +355,7 @@ def test_the_next_run_finishes_the_work_after_an_interruption_at_any_statement(
         "vector_codes": 0,
     }
     shelf.check_codes()
-    assert remembered(shelf.connection, "complete_vectors") == "words@1"
+    assert shelf.connection.remembered("complete_vectors") == "words@1"
 
 
 def test_another_connection_sees_a_vector_with_its_chunk_and_its_code_or_none_of_them(

@@ -12,7 +12,7 @@ from kebab.core.ports import VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes, vectors
 from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.index_state import stored_spaces
+from kebab.store.sqlite.rows import stored_spaces
 from kebab.store.sqlite.vectors import _PRIMARY, EXACT_UP_TO, SqliteVectorStore
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from kebab.core.records import ContentCounts, SpaceCount
 from kebab.store.fts5.chunk_columns import Names, names_in
 from kebab.store.sqlite.database import Connection, our_errors
 from kebab.store.sqlite.documents import decompress
-from kebab.store.sqlite.index_state import remembered, stored_spaces
-from kebab.store.sqlite.rows import STATE, TAGS_OF_DOCUMENT, heading_list, spans_from_json, split_values
+from kebab.store.sqlite.rows import STATE, TAGS_OF_DOCUMENT, heading_list, spans_from_json, split_values, stored_spaces
 
 _PARSED = ("title", "doc_type", "format", "lang", "encoding")
 _DOCUMENTS = f"""
@@ -70,7 +69,7 @@ class SqliteContentReader:
 
     def complete_vectors(self) -> str | None:
         with our_errors(self._connection.path):
-            return remembered(self._connection, "complete_vectors") or None
+            return self._connection.remembered("complete_vectors") or None
 
     def counts(self) -> ContentCounts:
         spaces = self._rows(

@@ -1,4 +1,4 @@
-"""Opens the SQLite file for reading or writing, migrates its schema, and turns its errors into Kebab's errors."""
+"""Opens the SQLite file for reading or writing, migrates and checks its schema, and turns its errors into Kebab's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import apsw
 
@@ -17,7 +18,6 @@ from kebab.core.path_glob import path_matches
 from kebab.core.private_files import make_file, make_folder
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.filters import TEXT_INDEXES
-from kebab.store.sqlite.schema import refuse_altered, refuse_altered_file
 
 APPLICATION_ID = 0x6B656261  # "keba" in ASCII; distinguishes Kebab databases from other SQLite files
 PAGE_SIZE = 8192
@@ -91,6 +91,12 @@ def _disk_is_full(path: Path) -> bool:
     return status.f_bavail * status.f_frsize < 1 << 20
 
 
+MetaKey = Literal["fts_config", "complete_vectors", "migrating_from"]
+"""complete_vectors: the models for which every chunk has a vector, because counting at every search is too slow.
+migrating_from: the address of the store that an unfinished migration copies into this one.
+"""
+
+
 class Connection(apsw.Connection):
     """A connection that knows the path of its file."""
 
@@ -128,6 +134,18 @@ class Connection(apsw.Connection):
         with self.transaction():
             self.execute(sql, bindings)
             return self.changes()
+
+    def remembered(self, key: MetaKey) -> str | None:
+        rows = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
+
+    def remember(self, key: MetaKey, value: str | None) -> None:
+        """Stores a value; None removes it."""
+        if value is None:
+            self.execute("DELETE FROM meta WHERE key = ?", (key,))
+        else:
+            sql = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+            self.execute(sql, (key, value))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -346,3 +364,121 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+# --- the schema of a file, compared with the one that the migrations create
+
+_MOST_NAMED = 5
+_SHADOW_TABLES = tuple(f"{index}_" for index in TEXT_INDEXES)
+"""Prefixes of tables that FTS5 creates itself, so their definitions depend on the version of SQLite."""
+
+
+class SchemaObject(NamedTuple):
+    type: str
+    """table, index, trigger or view"""
+    name: str
+    table: str
+    """The table of an index or trigger; for a table or view, its own name."""
+    sql: str
+
+    @property
+    def holds_data(self) -> bool:
+        """Whether this is a table with data. `kb index --rebuild-fts` restores all other objects."""
+        return self.type == "table" and self.name not in TEXT_INDEXES
+
+
+class Difference(NamedTuple):
+    made: SchemaObject | None
+    """The object as the migrations create it, or None if another program added it."""
+    found: SchemaObject | None
+    """The object in the file, or None if it is missing."""
+    words: str
+
+    @property
+    def is_repairable(self) -> bool:
+        return not any(one is not None and one.holds_data for one in (self.made, self.found))
+
+
+def digest(connection: apsw.Connection) -> str:
+    objects = repr(_objects(connection))
+    return sha256(objects.encode()).hexdigest()
+
+
+def refuse_altered(connection: apsw.Connection, path: Path, *, mending: bool = False) -> None:
+    """Raises SchemaAltered if the schema differs. `mending` allows what a rebuild of the text index repairs."""
+    if digest(connection) == migrations.DIGEST:
+        return
+    found = [difference for difference in differences(connection) if not (mending and difference.is_repairable)]
+    if not found:
+        return
+    named = "; ".join(difference.words for difference in found[:_MOST_NAMED])
+    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    if all(difference.is_repairable for difference in found):
+        hint = "Put it in order with: kb index --rebuild-fts"
+    else:
+        hint = "Undo the change with the tool that made it, restore a backup, or: kb reset and ingest again"
+    raise SchemaAltered(f"Another program altered the schema of {path}: {named}{more}.", hint=hint, path=str(path))
+
+
+def refuse_altered_file(path: Path) -> None:
+    """Raises SchemaAltered if the schema of the file differs. Called after a failed statement, to explain it."""
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return
+    with closing(connection):
+        refuse_altered(connection, path)
+
+
+def differences(connection: apsw.Connection) -> list[Difference]:
+    """Returns the differences from the schema of the file's version, except tables of other programs."""
+    with closing(apsw.Connection(":memory:")) as fresh:
+        version = connection.pragma("user_version")
+        for step, names in migrations.MIGRATIONS:
+            for name in names if step <= version else ():
+                fresh.execute(migrations.statements(name)).fetchall()
+        expected = {(one.type, one.name): one for one in _objects(fresh)}
+        found = {(one.type, one.name): one for one in _objects(connection)}
+        tables = {one.table for one in expected.values()}
+        return [
+            Difference(made, other, _words(made, other, fresh, connection))
+            for made, other in ((expected.get(key), found.get(key)) for key in sorted(expected.keys() | found.keys()))
+            if made != other and (made or (other and other.table in tables))
+        ]
+
+
+def restore(connection: apsw.Connection) -> None:
+    """Recreates indexes, triggers and views as the migrations do, and drops added ones. Tables stay unchanged."""
+    for made, found, _ in differences(connection):
+        if (made or found).type == "table":  # type: ignore[union-attr]  # one of them is not None
+            continue
+        if found:
+            connection.execute(f'DROP {found.type} "{found.name}"')
+        if made:
+            connection.execute(made.sql)
+
+
+def _objects(connection: apsw.Connection) -> list[SchemaObject]:
+    rows = connection.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name"
+    )
+    return [SchemaObject(*row) for row in rows if not row[1].startswith(("sqlite_", *_SHADOW_TABLES))]
+
+
+def _words(
+    made: SchemaObject | None, found: SchemaObject | None, fresh: apsw.Connection, connection: apsw.Connection
+) -> str:
+    if made is None:
+        assert found is not None
+        return f"{found.type} {found.name} was added to {found.table}"
+    if found is None:
+        return f"{made.type} {made.name} is missing"
+    before, now = _columns(fresh, made.name), _columns(connection, made.name)
+    changes = [f"{name} is missing" for name in before if name not in now] + [
+        f"{name} was added" for name in now if name not in before
+    ]
+    return f"{made.type} {made.name} was changed" + (f" (column {', column '.join(changes)})" if changes else "")
+
+
+def _columns(connection: apsw.Connection, table: str) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]

@@ -18,7 +18,6 @@ from kebab.store.fts5.chunk_columns import ChunkColumns, Titles, columns_of, tit
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.database import Connection, now
 from kebab.store.sqlite.filters import STRETCH
-from kebab.store.sqlite.index_state import forget
 from kebab.store.sqlite.lexical import Vocabulary
 from kebab.store.sqlite.rows import STATE, spans_to_json, unsplittable_headings
 
@@ -112,7 +111,7 @@ class SqliteDocumentStore:
         """Writes documents, and returns how many chunks are new or changed. Unchanged chunks keep their rows."""
         try:
             with self._connection.transaction():
-                forget(self._connection, "complete_vectors")
+                self._connection.remember("complete_vectors", None)
                 changes = _ChunkChanges()
                 terms = ChunkTerms(self._connection, self._korean_analysis)
                 for document in documents:

@@ -12,7 +12,7 @@ from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import RESTORE, Connection, Database
 from kebab.store.sqlite.filters import TEXT_INDEXES
-from kebab.store.sqlite.index_state import stored_fts_config, stored_spaces
+from kebab.store.sqlite.rows import stored_fts_config, stored_spaces
 
 
 def stats(connection: Connection) -> StoreStats:

@@ -17,7 +17,6 @@ from kebab.core.libraries import DoneFile, Library, LibraryVersion, Making
 from kebab.core.ports import Key
 from kebab.core.text import storable
 from kebab.store.sqlite.database import Connection, now
-from kebab.store.sqlite.index_state import forget
 
 _IN_MAKING = " (in the making)"
 # The fields of a Library in their order, without its versions.
@@ -190,7 +189,7 @@ class SqliteLibraryWriter:
                 "indexed_at = ? WHERE id = ?",
                 (snippets, indexed_at or now(), making.key),
             )
-            forget(self._connection, "complete_vectors")
+            self._connection.remember("complete_vectors", None)
         return int(snippets)
 
     def fail(self, library_id: str, tag: str | None, reason: str) -> None:

@@ -1,12 +1,13 @@
-"""Turns rows of `chunks` and `documents` into the records of kebab.core."""
+"""Reads chunks as the records of kebab.core, and how the indexes were built. Every search uses it, so no numpy here."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kebab.core.citations import Citation
+from kebab.core.errors import Corrupt
 from kebab.core.ports import ChunkContext
 from kebab.core.search import Neighbour, Neighbours
 from kebab.core.spans import SPAN_KINDS, LineSpan, Span, span_kind
@@ -103,3 +104,39 @@ class SqliteChunkReader:
             before, after = found[of]
             found[of] = Neighbours((*before, near), after) if is_before else Neighbours(before, (*after, near))
         return found
+
+
+# --- how the indexes were built
+
+
+def stored_fts_config(connection: Connection) -> dict[str, object] | None:
+    """Returns the configuration that the text index was built with, or None if nothing has been indexed yet."""
+    stored = connection.remembered("fts_config")
+    if stored is None:
+        return None
+    try:
+        config: dict[str, object] = json.loads(stored)
+        config["korean"]  # raises KeyError if it is missing
+    except (KeyError, TypeError, ValueError) as error:
+        hint = "Rebuild the text index with: kb index --rebuild-fts"
+        raise Corrupt("What is stored of the text index cannot be read.", hint=hint) from error
+    return config
+
+
+class Space(NamedTuple):
+    """A row of embedding_spaces."""
+
+    id: int
+    model: str
+    version: str
+    dimension: int
+    has_codes: bool
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.model}@{self.version}:{self.dimension}"
+
+
+def stored_spaces(connection: Connection) -> list[Space]:
+    rows = connection.rows("SELECT id, model, version, dimension, centre IS NOT NULL FROM embedding_spaces ORDER BY id")
+    return [Space._make((*row[:4], bool(row[4]))) for row in rows]

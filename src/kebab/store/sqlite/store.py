@@ -19,10 +19,9 @@ from kebab.core.ports import IndexedFile, VectorCoverage
 from kebab.store.index_versions import fts_config, is_complete, lexical_index_version
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Connection, Database, our_errors
-from kebab.store.sqlite.index_state import StoreView, remembered, stored_fts_config, stored_spaces
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
 from kebab.store.sqlite.libraries import SqliteLibraryCatalog
-from kebab.store.sqlite.rows import SqliteChunkReader
+from kebab.store.sqlite.rows import SqliteChunkReader, stored_fts_config, stored_spaces
 from kebab.store.sqlite.writer_lock import writer_lock
 
 if TYPE_CHECKING:
@@ -38,14 +37,13 @@ _File = tuple[int, int] | None
 """Device and inode of a file, or None if there is no file."""
 
 
-class SqliteReading(StoreView):
+class SqliteReading:
     """One thread's view of the store."""
 
     def __init__(self, connection: Connection, store: SqliteStore, known_vectors: dict[str, dict[int, Any]]) -> None:
-        super().__init__(connection)
+        self._connection = connection
         self._store = store
         self._chunks = SqliteChunkReader(connection)
-        self._libraries = SqliteLibraryCatalog(connection)
         self._known_vectors = known_vectors
         self._built: dict[str, object] | None = None
 
@@ -106,7 +104,7 @@ class SqliteReading(StoreView):
         has_rows = "SELECT EXISTS (SELECT 1 FROM vectors WHERE space_id = ?)"
         used = [space for space in current if self._connection.value(has_rows, (space.id,))]
         version = "vec:" + ",".join(space.fingerprint for space in used)
-        if used and is_complete(remembered(self._connection, "complete_vectors") or "", models):
+        if used and is_complete(self._connection.remembered("complete_vectors") or "", models):
             return VectorCoverage(None, None, version, others)
         total = int(self._connection.value("SELECT count(*) FROM chunks"))
         marks = ",".join(str(space.id) for space in used)
@@ -117,7 +115,10 @@ class SqliteReading(StoreView):
         return self._chunks
 
     def libraries(self) -> SqliteLibraryCatalog:
-        return self._libraries
+        return SqliteLibraryCatalog(self._connection)
+
+    def migrating_from(self) -> str | None:
+        return self._connection.remembered("migrating_from")
 
     def library_reader(self, library_id: str) -> SqliteLibraryReader:
         from kebab.store.sqlite.content_reader import SqliteLibraryReader

@@ -13,7 +13,6 @@ from kebab.core.ports import Embedder, Key, NewVector, PendingChunk
 from kebab.store.index_versions import models_key
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import Connection, now
-from kebab.store.sqlite.index_state import forget, remember
 from kebab.store.sqlite.rows import heading_list
 from kebab.store.sqlite.vectors import EXACT_UP_TO
 
@@ -125,10 +124,7 @@ class SqliteVectorWriter:
 
     def remember_complete(self, models: str | None) -> None:
         with self._connection.transaction():
-            if models is None:
-                forget(self._connection, "complete_vectors")
-            else:
-                remember(self._connection, "complete_vectors", models)
+            self._connection.remember("complete_vectors", models)
 
     def _put(self, space: int, text_hash: bytes, vector: bytes) -> tuple[int, bool]:
         """Stores the vector of a text if it has none. Returns the vector's row, and whether it is new."""
@@ -158,7 +154,7 @@ class SqliteVectorWriter:
                 self._connection.execute(
                     "DELETE FROM embedding_spaces WHERE model = ? AND version = ?", (embedder.name, embedder.version)
                 )
-            forget(self._connection, "complete_vectors")
+            self._connection.remember("complete_vectors", None)
         self._spaces.clear()
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
@@ -264,7 +260,7 @@ class SqliteVectorWriter:
                     "RETURNING id",
                     (*space, now()),
                 )
-                forget(self._connection, "complete_vectors")  # the chunks have no vectors in the new space yet
+                self._connection.remember("complete_vectors", None)  # the chunks have no vectors in the new space yet
         return int(found[0][0])
 
     def _rows_of(self, embedders: Iterable[Embedder]) -> str:

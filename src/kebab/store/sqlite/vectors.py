@@ -20,7 +20,7 @@ from kebab.store.index_versions import refuse_other_dimension
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import Connection
 from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.index_state import Space, stored_spaces
+from kebab.store.sqlite.rows import Space, stored_spaces
 
 Array = NDArray[Any]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,12 @@ from kebab.core.ports import Embedder
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.index_versions import fts_config
 from kebab.store.sqlite import migrations
-from kebab.store.sqlite.database import Connection, our_errors
+from kebab.store.sqlite.database import Connection, our_errors, restore
 from kebab.store.sqlite.documents import CHUNK_TEXTS, ChunkTerms, SqliteDocumentStore, SqliteNoteStore
 from kebab.store.sqlite.filters import TEXT_INDEXES
-from kebab.store.sqlite.index_state import StoreView, forget, remember, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.lexical import Vocabulary
 from kebab.store.sqlite.libraries import SqliteLibraryWriter
-from kebab.store.sqlite.schema import restore
+from kebab.store.sqlite.rows import stored_fts_config
 
 if TYPE_CHECKING:
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _BATCH = 500
 
 
-class SqliteWriting(StoreView):
+class SqliteWriting:
     """The operations of the one writer, which holds the writer's lock."""
 
     def __init__(self, connection: Connection, korean_analysis: str) -> None:
-        super().__init__(connection)
+        self._connection = connection
         self._korean_analysis = korean_analysis
 
     def documents(self, *, for_libraries: bool = False) -> SqliteDocumentStore:
@@ -55,7 +55,7 @@ class SqliteWriting(StoreView):
         wanted, stored = fts_config(self._korean_analysis), stored_fts_config(self._connection)
         if stored is None:
             with self._connection.transaction():
-                remember_fts_config(self._connection, wanted)
+                self._connection.remember("fts_config", json.dumps(wanted))
         return self.rebuild_fts() if stored not in (None, wanted) else 0
 
     def rebuild_fts(self) -> int:
@@ -78,7 +78,7 @@ class SqliteWriting(StoreView):
                 with suppress(apsw.Error):  # FTS5 refuses even to drop the table if its version is missing
                     connection.execute(f"REPLACE INTO {index}_config VALUES ('version', 4)")
             connection.execute(migrations.statements(migrations.TEXT_INDEX)).fetchall()
-            remember_fts_config(connection, fts_config(self._korean_analysis))
+            connection.remember("fts_config", json.dumps(fts_config(self._korean_analysis)))
         return count
 
     def optimize(self) -> None:
@@ -93,12 +93,12 @@ class SqliteWriting(StoreView):
             self._connection.execute("VACUUM")
             self._connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def migrating_from(self) -> str | None:
+        return self._connection.remembered("migrating_from")
+
     def remember_migration(self, origin: str | None) -> None:
         with self._connection.transaction():
-            if origin is None:
-                forget(self._connection, "migrating_from")
-            else:
-                remember(self._connection, "migrating_from", origin)
+            self._connection.remember("migrating_from", origin)
 
     def _chunk_batches(self) -> Iterator[list[tuple[Any, ...]]]:
         sql, last = f"{CHUNK_TEXTS.format(first='')} WHERE c.id > ? ORDER BY c.id LIMIT ?", -(2**63)
