@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kebab.search.duplicates import MOST_COPIES, REACH, Passage, fold, is_duplicate
+from kebab.search.listing import MOST_COPIES, REACH, Passage, fold, is_duplicate
 
 NAMES = ["quagga", "okapi", "kudu", "eland", "gnu", "oryx", "topi", "bongo", "nyala", "dikdik"]
 WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzäß가나다", min_size=1, max_size=9)
