@@ -436,7 +436,7 @@ def test_a_change_killed_at_any_request_loses_and_miscounts_nothing(
     """
     days = iter(range(10_000))
     monkeypatch.setattr("kebab.store.qdrant.documents.now", lambda: f"2020-01-01T00:{next(days) % 60:02}:00Z")
-    monkeypatch.setattr("kebab.store.qdrant.reanalysis._BATCH", 2)
+    monkeypatch.setattr("kebab.store.qdrant.index_writer._DOCUMENTS_BATCH", 2)
     (tmp_path / "widget").mkdir()
     (tmp_path / "short").mkdir()
     for number in range(3):

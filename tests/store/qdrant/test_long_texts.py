@@ -12,7 +12,7 @@ from tests.qdrant_server import QdrantNode
 
 import kebab
 from kebab.core.errors import StoreError
-from kebab.store.qdrant import codec, index_writer
+from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Collection
 
 TEXT = (
@@ -25,7 +25,6 @@ TEXT = (
 @pytest.fixture(autouse=True)
 def _small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "PART_LENGTH", 1000)
-    monkeypatch.setattr(index_writer, "_TERMS_BATCH", 100)
 
 
 @pytest.fixture

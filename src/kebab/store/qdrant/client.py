@@ -84,9 +84,7 @@ class Client:
         *,
         check: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Returns the `result` from the first server that answers. `check` is called before each attempt, and may
-        raise.
-        """
+        """Returns the `result` of the first server that answers. `check` is called before each attempt, and may raise."""
         options = options or {}
         target = f"{path}?{urlencode(options)}" if options else path
         data = None if body is None else _encode(body).encode("utf-8", "replace")
@@ -103,7 +101,9 @@ class Client:
                 except httpx2.TransportError as error:
                     failure = error
                 except StatusError as error:
-                    if error.status not in _TEMPORARY or _is_final(error, options):
+                    # Another attempt is useless too if the disk is full, or if there is no majority.
+                    is_final = "No space left" in error.message or ("consistency" in options and error.lacks_replicas)
+                    if is_final or error.status not in _TEMPORARY:
                         raise self._in_our_words(error, nodes[number]) from error
                     refusal = error
                 else:
@@ -133,9 +133,7 @@ class Client:
         return answers
 
     def prefer_most_recent(self) -> None:
-        """Prefers the server that has applied the most changes of the cluster. A server that was away may lack the
-        latest changes, and would return outdated points.
-        """
+        """Prefers the server that has applied the most changes, because others may return outdated points."""
         if self._has_several:
             applied = list(map(_applied, self.get_from_each("/cluster").values()))
             self._preferred = applied.index(max(applied))
@@ -218,16 +216,9 @@ def _message(data: bytes) -> str:
         return _NOT_QDRANT if data.lstrip()[:1] == b"<" else " ".join(data[:200].decode("utf-8", "replace").split())
 
 
-def _is_final(error: StatusError, options: Mapping[str, str]) -> bool:
-    """Whether another attempt is useless despite the temporary status: the disk is full, or there is no majority."""
-    return "No space left" in error.message or ("consistency" in options and error.lacks_replicas)
-
-
 @contextmanager
 def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | None] = lambda: None) -> Iterator[None]:
-    """Turns a StatusError that no caller handled into a StoreError. `missing` returns the error for missing
-    collections, or None if the whole knowledge base is gone.
-    """
+    """Turns a StatusError into a StoreError. `missing` returns the error for missing collections, or None if all are."""
     try:
         yield
     except StatusError as error:

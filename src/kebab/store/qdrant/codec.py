@@ -32,19 +32,15 @@ _KEYS = {
     "embedding_model": "model",
 }  # fmt: skip
 """The payload keys of those record fields whose key differs from the field's name."""
+_PARSED = ("title", "format", "lang", "encoding")  # attributes of a parsed document that are stored under their name
+_CUT = ("ordinal", "kind", "start", "end")  # attributes of a chunk that are stored under their name
 BODY = "body"
 BODY_PARTS = ("parts", "other_parts")
 """The two fields for a text that is too long for one request. `body` then names the one in use."""
 TEXT_FIELDS = [BODY, *BODY_PARTS]
 RECORD_FIELDS = [_KEYS.get(field, field) for field in DocumentRecord._fields if field != "context"]
-CONTEXT_FIELDS = [
-    *(
-        _KEYS.get(field, field)
-        for field in ChunkContext._fields
-        if field not in ("section_label", "content_hash", "notes")
-    ),
-    "corpus",
-]
+_NOT_STORED = ("section_label", "content_hash", "notes")
+CONTEXT_FIELDS = ["corpus", *(_KEYS.get(field, field) for field in ChunkContext._fields if field not in _NOT_STORED)]
 HIT_FIELDS = {
     "exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]
 }
@@ -102,17 +98,14 @@ def document_payload(doc_id: str, document: IndexedDocument, corpus: str, now: s
         "doc": doc_id,
         "source": document.source,
         "path": document.path,
-        "title": parsed.title,
         "type": parsed.doc_type,
-        "format": parsed.format,
-        "lang": parsed.lang,
         "trust": document.trust_level,
         "tags": [distinct[tag] for tag in sorted(distinct)],
         "aliases": list(parsed.aliases),
         "date": document.date,
         **derived_fields(doc_id, document.path, parsed.tags, document.date),
         **document.state._asdict(),
-        "encoding": parsed.encoding,
+        **{key: getattr(parsed, key) for key in _PARSED},
         "line_count": count_lines(parsed.text),
         "chunk_count": len(document.chunks),
         "metadata": _encode(parsed.metadata),
@@ -188,11 +181,11 @@ def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument
         tags=names.tags,
         aliases=names.aliases,
         metadata=_metadata(payload),
-        **{key: payload[key] for key in ("title", "format", "lang", "encoding")},
+        **{key: payload[key] for key in _PARSED},
     )
     cut = [
         Chunk(
-            **{key: chunk[key] for key in ("ordinal", "start", "end", "kind")},
+            **{key: chunk[key] for key in _CUT},
             text=text[chunk["start"] : chunk["end"]],
             heading_path=tuple(chunk["headings"]),
             spans=spans_of(chunk),
@@ -207,10 +200,7 @@ def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
     """The fields of a chunk without those of its document. `names`: its title column, if it has more than the title."""
     return {
         "chunk": identifier,
-        "ordinal": chunk.ordinal,
-        "kind": chunk.kind,
-        "start": chunk.start,
-        "end": chunk.end,
+        **{key: getattr(chunk, key) for key in _CUT},
         "spans": [[span_kind(span), *span] for span in chunk.spans],
         "headings": list(chunk.heading_path),
         "text": chunk.text,
@@ -242,9 +232,10 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
     return ChunkColumns(heading_path, text, title, cjk)
 
 
-def common_primaries(columns: ChunkColumns, kind: str) -> list[str]:
-    """The primary spaces that a chunk has without a vector: EVERYWHERE if it has CJK terms and is not code."""
-    return [EVERYWHERE] if columns.cjk and kind != "code" else []
+def primaries(columns: ChunkColumns, kind: str, before: Sequence[str] = ()) -> list[str]:
+    """The primary spaces of a chunk: those it had before, and EVERYWHERE if it has CJK terms and is not code."""
+    kept = [space for space in before if space != EVERYWHERE]
+    return [*kept, EVERYWHERE] if columns.cjk and kind != "code" else kept
 
 
 def _record(of: type[_Record], payload: Payload, **computed: Any) -> _Record:

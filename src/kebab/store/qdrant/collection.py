@@ -11,7 +11,7 @@ from uuid import UUID
 
 from kebab.core.errors import Corrupt
 from kebab.core.text import storable
-from kebab.store.qdrant.client import LACK_S, Client, Missing, StatusError
+from kebab.store.qdrant.client import LACK_S, Client, StatusError
 
 Point = dict[str, Any]  # in the form of its JSON: id, vector, payload
 Payload = dict[str, Any]
@@ -141,8 +141,10 @@ class Collection:
                 return
             body["offset"] = page["next_page_offset"]
 
-    def payloads(self, chosen: Filter | None = None, fields: Fields = True) -> Iterator[Payload]:
-        return (point["payload"] for point in self.scroll(chosen, payload=fields))
+    def payloads(
+        self, chosen: Filter | None = None, fields: Fields = True, *, batch: int = _BATCH
+    ) -> Iterator[Payload]:
+        return (point["payload"] for point in self.scroll(chosen, payload=fields, batch=batch))
 
     def has_any(self, chosen: Filter | None = None) -> bool:
         return any(self.scroll(chosen, payload=False, batch=1))
@@ -157,9 +159,8 @@ class Collection:
         return int(self._read("points/count", {"filter": chosen, "exact": True})["count"])
 
     def values(self, key: str, chosen: Filter | None = None) -> dict[Any, int]:
-        """Returns every value of an indexed field with the number of points that have it. Never reads by majority,
-        because the server would add up the counts of the replicas.
-        """
+        """Returns every value of an indexed field with the number of points that have it."""
+        # Never by majority, because the server would add up the counts of the replicas.
         body = {"key": key, "filter": chosen, "limit": _ALL_VALUES, "exact": True}
         hits = self._client.ask("POST", f"{self._path}/facet", body)["hits"]
         return {hit["value"]: hit["count"] for hit in hits if hit["count"]}
@@ -169,9 +170,7 @@ class Collection:
         return [checked(answer["points"]) for answer in self._read("points/query/batch", {"searches": searches})]
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
-        """Reads by majority if the collection does so. If too few replicas are alive, reads from one replica, and does
-        not ask the majority again for LACK_S, because servers wait long before they fail.
-        """
+        """Reads by majority if the collection does so; for LACK_S after too few replicas answered, from one replica."""
         if self._by_majority and time.monotonic() > self._client.lacks_replicas_until:
             try:
                 return self._client.ask("POST", f"{self._path}/{what}", body, {"consistency": "majority"})
@@ -194,19 +193,6 @@ class Collection:
     ) -> None:
         """Sets some payload fields and keeps the others. `within`: sets fields of the object in this field instead."""
         self._write("POST", "points/payload", {"payload": values, "key": within, **_chosen(chosen)})
-
-    def set_vectors(self, points: Iterable[Point]) -> None:
-        """Sets some vectors of points and keeps their other vectors. Points that no longer exist are skipped."""
-        for some in _batches_by_size(points):
-            try:
-                self._write("PUT", "points/vectors", {"points": some})
-            except Missing:
-                present = {point["id"] for point in self.retrieve([point["id"] for point in some], payload=False)}
-                if left := [point for point in some if point["id"] in present]:
-                    self._write("PUT", "points/vectors", {"points": left})
-
-    def delete_vectors(self, names: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:
-        self._write("POST", "points/vectors/delete", {"vector": names, **_chosen(chosen)})
 
     def change(self, operations: Iterable[Mapping[str, Any]]) -> None:
         """Applies operations in their order, many in one request."""

@@ -5,32 +5,33 @@ finds less than before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kebab.core.documents import Repository, Source, chunk_id, document_id, embedded_text
 from kebab.core.errors import SourceError
 from kebab.core.ports import FileState, IndexedDocument
+from kebab.core.records import ContextNote
 from kebab.store.fts5.chunk_columns import columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Filter, Payload, Point, batches, where
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, WriterPart, words_of
+from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, WriterPart, analyse_again, words_of
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, now
-from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, counted
+from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, Vocabulary, counted
 from kebab.store.qdrant.vectors import UnusedVectors
-from kebab.store.qdrant.vocabulary import Vocabulary
 
 _BATCH = 200
-_VECTOR_FIELDS = ("homes", "spaces", "model")
-"""The chunk fields about its vectors, which stay when the other fields are written again."""
 
 
 class _NewChunk(NamedTuple):
-    doc_id: str
     payload: Payload
     words: Counted
+
+    def differs_from(self, stored: Payload | None) -> bool:
+        """Whether it differs in more than its vectors and the fields that it repeats from its document."""
+        others = self.payload.keys() - {*codec.DOCUMENT_FIELDS, "homes", "spaces"}
+        return stored is None or any(stored.get(key) != self.payload[key] for key in others)
 
 
 class QdrantDocumentStore(WriterPart):
@@ -50,9 +51,7 @@ class QdrantDocumentStore(WriterPart):
         self._writer.write_source(StoredSource(source.name, source.kind, source.root, source.trust_level, now()))
 
     def remove_source(self, name: str) -> None:
-        """Removes the documents of a source, then the source. After an interruption the source still exists, so the
-        remaining documents can be found and removed.
-        """
+        """Removes the documents of a source, then the source. So after an interruption the other documents are found."""
         self.remove(name, list(self.known_files(name)))
         self._writer.delete_source(name)
 
@@ -104,100 +103,99 @@ class QdrantDocumentStore(WriterPart):
 
     def write(self, *documents: IndexedDocument) -> int:
         ids = {document.doc_id or document_id(document.source, document.path): document for document in documents}
-        made = {doc_id: self._made(doc_id, document) for doc_id, document in ids.items()}
         if self._corpus == LIBRARIES:
             self._writer.remember_libraries(exist=True)
         known = self._stored_documents(list(ids))
-        stored = self._chunks.payloads(where("doc", *known)) if known else ()
-        change = _Change(stored, chain.from_iterable(made.values()), self._corpus)
-        with self._writer.change(ids, change.gone_words, change.new_words) as mark:
-            self._forget("complete_vectors")
-            payloads = {
-                doc_id: {
-                    **codec.document_payload(doc_id, document, self._corpus, now()),
-                    "chunks": [chunk.payload["chunk"] for chunk in made[doc_id]],
-                    "mark": mark,
-                    "versions": known[doc_id]["versions"] if doc_id in known else [],
-                    "file_keys": known[doc_id]["file_keys"] if doc_id in known else {},
-                }
-                for doc_id, document in ids.items()
+        payloads = {
+            doc_id: {
+                **codec.document_payload(doc_id, document, self._corpus, now()),
+                "versions": known[doc_id]["versions"] if doc_id in known else [],
+                "file_keys": known[doc_id]["file_keys"] if doc_id in known else {},
             }
+            for doc_id, document in ids.items()
+        }
+        made: dict[str, _NewChunk] = {}
+        for doc_id, document in ids.items():
+            chunks = self._made(document, payloads[doc_id])
+            payloads[doc_id]["chunks"] = list(chunks)
+            made |= chunks
+        stored = {chunk["chunk"]: chunk for chunk in self._chunks.payloads(where("doc", *known))} if known else {}
+        changed = {key: chunk for key, chunk in made.items() if chunk.differs_from(stored.get(key))}
+        gone = words_of(chunk for key, chunk in stored.items() if key in changed or key not in made)
+        with self._writer.change(ids, gone, words_of(chunk.payload for chunk in changed.values())) as mark:
+            self._forget("complete_vectors")
             self._vocabulary.add(
                 text
                 for document in documents
-                for text in (titles_of(document).first, *(c.text for c in document.chunks))
+                for text in (titles_of(document).first, *(chunk.text for chunk in document.chunks))
             )
-            self._write_chunks(change, payloads)
-            self._write_documents(payloads, known)
-            if change.gone:
-                gone = list(map(codec.chunk_point_id, change.gone))
-                self._keep_vectors({"must": [{"has_id": gone}]})
-                self._chunks.delete(gone)
-        return len(change.new) + len(change.updated)
+            self._write_chunks(changed, stored)
+            unchanged_in = dict.fromkeys(chunk.payload["doc"] for key, chunk in made.items() if key not in changed)
+            self._chunks.change(
+                {"set_payload": {"payload": _repeated(payloads[doc_id]), "filter": where("doc", doc_id)}}
+                for doc_id in unchanged_in
+            )
+            self._write_documents({doc_id: {**payload, "mark": mark} for doc_id, payload in payloads.items()}, known)
+            if left_over := [codec.chunk_point_id(key) for key in stored if key not in made]:
+                self._keep_vectors({"must": [{"has_id": left_over}]})
+                self._chunks.delete(left_over)
+        return len(changed)
 
     def _stored_documents(self, doc_ids: list[str]) -> dict[str, Payload]:
         fields = ["doc", "versions", "file_keys", f"{codec.BODY}.in"]
         points = self._documents.retrieve(map(codec.document_point_id, doc_ids), payload=fields)
         return {point["payload"]["doc"]: point["payload"] for point in points}
 
-    def _made(self, doc_id: str, document: IndexedDocument) -> list[_NewChunk]:
-        titles = titles_of(document)
-        place = {"source": document.source, "path": document.path}
+    def _made(self, document: IndexedDocument, document_payload: Payload) -> dict[str, _NewChunk]:
+        """The chunks of a document as they are to be stored, by their ids."""
+        titles, repeated = titles_of(document), _repeated(document_payload)
         korean_analysis = self._writer.korean_analysis
-        note_terms = self._state.note_terms(place, korean_analysis)
-        made = []
+        note_terms = self._state.note_terms(document_payload, korean_analysis)
+        made = {}
         for chunk in document.chunks:
+            identifier = chunk_id(document_payload["doc"], chunk.ordinal, chunk.text)
             columns = columns_of(chunk, titles, korean_analysis, note_terms)
-            words = counted(columns, self._corpus, self._tokenizer, self._state.weights)
+            words = counted(columns, self._corpus, self._tokenizer)
             names = titles.first if titles.first != titles.others and not chunk.ordinal else None
             embedded = embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text)
             payload = {
-                **codec.chunk_payload(chunk_id(doc_id, chunk.ordinal, chunk.text), chunk, names),
+                **repeated,
+                **codec.chunk_payload(identifier, chunk, names),
                 "terms": list(words.frequencies),
                 "length": words.length,
                 "columns_hash": codec.hash_of(*columns),
                 "text_hash": codec.hash_of(embedded),
-                "homes": codec.common_primaries(columns, chunk.kind),
+                "homes": codec.primaries(columns, chunk.kind),
                 "spaces": [],
             }
-            made.append(_NewChunk(doc_id, payload, words))
+            made[identifier] = _NewChunk(payload, words)
         return made
 
-    def _write_chunks(self, change: _Change, documents: Mapping[str, Payload]) -> None:
-        """Writes new and changed chunks, and gives all chunks the new fields of their documents. A stored chunk keeps
-        its vectors, unless its embedded text has changed.
-        """
+    def _write_chunks(self, changed: Mapping[str, _NewChunk], stored: Mapping[str, Payload]) -> None:
+        """Writes new and changed chunks. A stored chunk keeps its vectors, unless its embedded text has changed."""
         average = self._writer.average(self._corpus)
-        of_document = {
-            doc_id: {key: payload[key] for key in codec.DOCUMENT_FIELDS} for doc_id, payload in documents.items()
+        same = {
+            codec.chunk_point_id(key): stored[key]
+            for key, chunk in changed.items()
+            if key in stored and stored[key]["text_hash"] == chunk.payload["text_hash"]
         }
-        self._chunks.upsert(
-            {
-                "id": codec.chunk_point_id(identifier),
-                "vector": {WORDS: chunk.words.vector(average)},
-                "payload": {**chunk.payload, **of_document[chunk.doc_id], "average": average},
-            }
-            for identifier, chunk in change.new.items()
-        )
-        operations: list[dict[str, Any]] = []
-        for identifier, (chunk, before) in change.updated.items():
-            point = codec.chunk_point_id(identifier)
-            kept = {key: before[key] for key in (*_VECTOR_FIELDS, "average") if key in before}
-            own = {**chunk.payload, **kept}
-            if chunk.payload["columns_hash"] != before["columns_hash"]:
-                own["average"] = average
-                new = {"id": point, "vector": {WORDS: chunk.words.vector(average)}}
-                operations.append({"update_vectors": {"points": [new]}})
-            if chunk.payload["text_hash"] != before["text_hash"]:
-                own |= {"homes": chunk.payload["homes"], "spaces": []}
-                own.pop("model", None)
-                if before["spaces"]:
-                    operations.append({"delete_vectors": {"points": [point], "vector": before["spaces"]}})
-            own |= of_document[chunk.doc_id]
-            operations.append({"overwrite_payload": {"points": [point], "payload": own}})
-        for doc_id in change.unchanged_in:
-            operations.append({"set_payload": {"payload": of_document[doc_id], "filter": where("doc", doc_id)}})
-        self._chunks.change(operations)
+        vectors = {
+            point["id"]: point["vector"]
+            for point in self._chunks.retrieve(
+                [point for point, before in same.items() if before["spaces"]], payload=False, vectors=True
+            )
+        }
+        points: list[Point] = []
+        for key, (payload, words) in changed.items():
+            point = codec.chunk_point_id(key)
+            payload["average"] = average
+            if before := same.get(point):
+                others = [space for space in before["homes"] if space != codec.EVERYWHERE]
+                payload |= {field: before[field] for field in ("spaces", "model") if field in before}
+                payload["homes"] = others + payload["homes"]
+            vector = {**vectors.get(point, {}), WORDS: words.vector(average)}
+            points.append({"id": point, "vector": vector, "payload": payload})
+        self._chunks.upsert(points)
 
     def _write_documents(self, payloads: Mapping[str, Payload], known: Mapping[str, Payload]) -> None:
         parts = {doc_id: codec.parts_of(payload[codec.BODY]) for doc_id, payload in payloads.items()}
@@ -207,9 +205,7 @@ class QdrantDocumentStore(WriterPart):
             self._write_in_parts(doc_id, payloads[doc_id], parts[doc_id], known.get(doc_id))
 
     def _write_in_parts(self, doc_id: str, payload: Payload, parts: list[str], known: Payload | None) -> None:
-        """Writes a document with a long text. The old text stays in use until the last part of the new one is stored; a
-        new document is UNREAD until then.
-        """
+        """Writes a document with a long text. Until its last part is stored, the old text is used, or it is UNREAD."""
         documents, point = self._documents, [codec.document_point_id(doc_id)]
         used = known and (known.get(codec.BODY) or {}).get("in")
         free, other = codec.BODY_PARTS if used != codec.BODY_PARTS[0] else codec.BODY_PARTS[::-1]
@@ -224,37 +220,52 @@ class QdrantDocumentStore(WriterPart):
     def _keep_vectors(self, chosen: Filter) -> None:
         """Keeps the vectors of chunks that are about to be deleted, because their texts may return elsewhere."""
         if self._state.spaces:
-            points = self._chunks.scroll(chosen, payload=["text_hash"], vectors=True)
-            UnusedVectors(self._catalog).keep_of(points)
+            UnusedVectors(self._catalog).keep(
+                (space, point["payload"]["text_hash"], codec.to_float16(vector))
+                for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=True)
+                for space, vector in point["vector"].items()
+                if space != WORDS
+            )
 
     def _forget(self, name: str) -> None:
         if self._state.meta.get(name) is not None:
             self._writer.remember(**{name: None})
 
 
-class _Change:
-    """The difference between the stored chunks of some documents and the chunks that replace them."""
+class QdrantNoteStore(WriterPart):
+    """Writes notes on sources and folders, and adds their words to every chunk of the documents they cover."""
 
-    def __init__(self, stored: Iterable[Payload], chunks: Iterable[_NewChunk], corpus: str) -> None:
-        old = {payload["chunk"]: payload for payload in stored}
-        self.new: dict[str, _NewChunk] = {}
-        self.updated: dict[str, tuple[_NewChunk, Payload]] = {}
-        self.unchanged_in: set[str] = set()
-        """Ids of documents with unchanged chunks."""
-        for chunk in chunks:
-            identifier = chunk.payload["chunk"]
-            before = old.pop(identifier, None)
-            if before is None:
-                self.new[identifier] = chunk
-            elif any(before.get(key) != value for key, value in chunk.payload.items() if key not in _VECTOR_FIELDS):
-                self.updated[identifier] = chunk, before
-            else:
-                self.unchanged_in.add(chunk.doc_id)
-        self.gone = list(old)
-        self.gone_words = words_of((*old.values(), *(before for _, before in self.updated.values())))
-        written = (*self.new.values(), *(chunk for chunk, _ in self.updated.values()))
-        self.new_words = words_of({**chunk.payload, "corpus": corpus} for chunk in written)
+    def source_names(self) -> list[str]:
+        return sorted(self._state.sources)
+
+    def notes(self, source: str) -> list[ContextNote]:
+        return self._state.sources[source].ordered_notes if source in self._state.sources else []
+
+    def document_paths(self, source: str) -> list[str]:
+        return sorted(payload["path"] for payload in self._documents.payloads(where("source", source), ["path"]))
+
+    def put(self, source: str, note: ContextNote) -> int:
+        Vocabulary(self._schema.terms).add([note.text])
+        return self._replace(source, note, [note])
+
+    def remove(self, source: str, note: ContextNote) -> int:
+        return self._replace(source, note, [])
+
+    def _replace(self, source: str, note: ContextNote, new: list[ContextNote]) -> int:
+        """Replaces the note on a folder; returns how many chunks changed. Chunks written later have its words anyway."""
+        with self._writer.pledge_words(source):
+            stored = self._state.sources[source]
+            others = [other for other in stored.notes if other.folder != note.folder]
+            self._writer.write_source(stored._replace(notes=(*others, *new)))
+            payloads = self._documents.payloads(where("source", source), ["doc", "path"])
+            below = [payload["doc"] for payload in payloads if note.covers(payload["path"])]
+            return analyse_again(self._writer, below, self._writer.korean_analysis)
 
 
 def _point(doc_id: str, payload: Payload) -> Point:
     return {"id": codec.document_point_id(doc_id), "vector": {}, "payload": payload}
+
+
+def _repeated(document: Payload) -> Payload:
+    """The fields of a document that its chunks repeat."""
+    return {key: document[key] for key in codec.DOCUMENT_FIELDS}

@@ -26,9 +26,7 @@ def corpus_of(filters: SearchFilters) -> str:
 
 
 def chunk_filter(schema: Schema, filters: SearchFilters, *, has_libraries: bool = True) -> Filter:
-    """The filter for chunks. `has_libraries`: whether chunks of libraries may exist; a search of the user's own
-    documents leaves them out.
-    """
+    """The filter for chunks. `has_libraries`: whether chunks of libraries may exist, which must be left out."""
     kinds = [one_of("kind", filters.kinds)] if filters.kinds else []
     return {"must": [*_conditions(schema, schema.chunks, filters, has_libraries), *kinds]}
 

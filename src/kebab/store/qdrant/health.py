@@ -93,46 +93,39 @@ def _is_recent(failure: dict[str, Any]) -> bool:
 
 
 def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
-    """Checks that all replicas of a collection exist, and that those of one shard have the same number of points."""
+    """Checks that each shard (a part of the collection) has enough active replicas (copies on one server each), and
+    that those of one shard have the same number of points.
+    """
     info = client.ask("GET", f"/collections/{name}")
     answers = client.get_from_each(f"/collections/{name}/cluster")
     known = {node: answer for node, answer in answers.items() if not isinstance(answer, Exception)}
     if not known:  # a single server has no cluster to describe
         return [Check(name, info["status"] != "red", f"status {info['status']}", "Look into the server's log.")]
-    peers = client.ask("GET", "/cluster").get("peers") or {}
-    names = {int(peer): str(facts["uri"]) for peer, facts in peers.items()}
-    names |= {answer["peer_id"]: str(node) for node, answer in known.items()}
     wanted = int(info["config"]["params"].get("replication_factor") or 1)
-    check = _replica_check(name, known, wanted, info["status"], names)
-    differing = _differing_shards(known)
-    if differing and check.ok and live_writer(schema.catalog) is None:
-        message = f"servers count differently in shard {', '.join(map(str, differing))}"
-        return [check, Check(f"{name} copies", False, message, _WAIT)]
-    return [check]
-
-
-def _replica_check(
-    name: str, answers: Mapping[Node, dict[str, Any]], wanted: int, status: str, peers: Mapping[int, str]
-) -> Check:
-    """Checks that each shard (a part of the collection) has enough active replicas (copies on one server each). Every
-    server lists all replicas.
-    """
-    cluster = next(iter(answers.values()))
+    cluster = next(iter(known.values()))  # every server lists all replicas
     replicas = [{**shard, "peer_id": cluster["peer_id"]} for shard in cluster["local_shards"]]
     replicas += cluster["remote_shards"]
-    inactive = [replica for replica in replicas if replica["state"] != "Active"]
-    active = Counter(replica["shard_id"] for replica in replicas if replica not in inactive)
     shards = {replica["shard_id"] for replica in replicas}
+    active = Counter(replica["shard_id"] for replica in replicas if replica["state"] == "Active")
     lacking = [shard for shard in shards if active[shard] < wanted]
-    if lacking or cluster["shard_transfers"] or status == "red":
-        broken = [f"{one['state'].lower()} on {peers.get(one['peer_id'], one['peer_id'])}" for one in inactive]
-        why = ", ".join(broken) or f"status {status}"
+    if lacking or cluster["shard_transfers"] or info["status"] == "red":
+        peers = client.ask("GET", "/cluster").get("peers") or {}
+        names = {int(peer): str(facts["uri"]) for peer, facts in peers.items()}
+        names |= {answer["peer_id"]: str(node) for node, answer in known.items()}
+        inactive = [replica for replica in replicas if replica["state"] != "Active"]
+        broken = [f"{one['state'].lower()} on {names.get(one['peer_id'], one['peer_id'])}" for one in inactive]
+        why = ", ".join(broken) or f"status {info['status']}"
         message = f"{len(lacking)} of {len(shards)} shards have fewer than {wanted} active replicas ({why})"
-        return Check(name, False, message, _WAIT)
-    points = {node: sum(shard["points_count"] for shard in one["local_shards"]) for node, one in answers.items()}
+        return [Check(name, False, message, _WAIT)]
+    points = {node: sum(shard["points_count"] for shard in one["local_shards"]) for node, one in known.items()}
     counts = ", ".join(f"{count:,} on {node}" for node, count in points.items())
     copies = f"{len(shards)} shard{'s' * (len(shards) > 1)} with {wanted} active replica{'s' * (wanted > 1)}"
-    return Check(name, True, f"{copies}; points: {counts}")
+    checks = [Check(name, True, f"{copies}; points: {counts}")]
+    differing = _differing_shards(known)
+    if differing and live_writer(schema.catalog) is None:
+        message = f"servers count differently in shard {', '.join(map(str, differing))}"
+        checks.append(Check(f"{name} copies", False, message, _WAIT))
+    return checks
 
 
 def _differing_shards(answers: Mapping[Node, dict[str, Any]]) -> list[int]:
@@ -146,7 +139,7 @@ def _differing_shards(answers: Mapping[Node, dict[str, Any]]) -> list[int]:
 
 def _content_checks(schema: Schema, korean_analysis: str) -> list[Check]:
     checks = []
-    unused = [name for name in schema.chunks_collections() if name != schema.current_chunks()]
+    unused = schema.unused_chunks()
     unfinished = schema.catalog.count(where("what", "unfinished"))
     writer = live_writer(schema.catalog)  # asked after the counts, because a writer may begin at any time
     if unused and writer is None:  # a writer may be moving the chunks
@@ -159,14 +152,15 @@ def _content_checks(schema: Schema, korean_analysis: str) -> list[Check]:
     counted = sum(size.chunks for size in state.sizes.values())
     chunks = schema.chunks.count()
     expected = sum(payload["chunk_count"] for payload in schema.documents.payloads(None, ["chunk_count"]))
-    is_right, message = True, f"{chunks:,} chunks, as many as the documents have"
-    if not counted == chunks == expected:
-        is_right, message = False, f"{chunks:,} chunks, {counted:,} counted, {expected:,} expected"
-        if live_writer(schema.catalog):  # a writer stores its counts only from time to time
-            is_right, message = True, f"{chunks:,} chunks, {counted:,} counted so far"
+    is_right, message = counted == chunks == expected, f"{chunks:,} chunks, as many as the documents have"
+    if not is_right and live_writer(schema.catalog):  # a writer stores its counts only from time to time
+        is_right, message = True, f"{chunks:,} chunks, {counted:,} counted so far"
+    elif not is_right:
+        message = f"{chunks:,} chunks, {counted:,} counted, {expected:,} expected"
     checks.append(Check.judged("text index", is_right, message, _LEFT if unfinished else _REBUILD))
-    stored, built = state.fts_config, "the current settings"
-    if is_other := stored not in (None, fts_config(korean_analysis)):
-        built = f"korean = {(stored or {}).get('korean')}, analysis {(stored or {}).get('analysis')}"
-    checks.append(Check.judged("analysis", not is_other, f"the text index was built with {built}", _REBUILD))
+    wanted, built = fts_config(korean_analysis), "the current settings"
+    stored = state.fts_config or wanted
+    if stored != wanted:
+        built = f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
+    checks.append(Check.judged("analysis", stored == wanted, f"the text index was built with {built}", _REBUILD))
     return checks

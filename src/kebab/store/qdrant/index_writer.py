@@ -1,33 +1,42 @@
 """Keeps a writer's counts: how many chunks have each term, how large the corpora are; and which changes are unfinished.
 
 The writer announces each change in the catalog before it begins. After an interruption, the next writer finds the
-announcement, completes or undoes the change, and counts its terms again.
+announcement, completes or undoes the change, and counts everything again.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kebab.core.errors import KebabError
-from kebab.store.qdrant.collection import Payload, Point, batches, point_id, where
+from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.index_versions import fts_config
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import Payload, Point, PointId, batches, point_id, where
+from kebab.store.qdrant.integrity import repair
 from kebab.store.qdrant.schema import META, WORDS, Schema
 from kebab.store.qdrant.state import SIZES, CorpusSize, Stored, StoredSource, read_state
-from kebab.store.qdrant.terms import CORPORA, LIBRARIES, is_far_from, reweighed, settled_average
+from kebab.store.qdrant.terms import (
+    CORPORA,
+    LIBRARIES,
+    WITH_COUNTS,
+    Vocabulary,
+    counted,
+    is_far_from,
+    reweighed,
+    settled_average,
+)
 
 _FLUSH_S = 5.0
 _MOST_WAITING = 50_000  # terms whose counts are not written yet
 _BATCH = 500
-_LENGTHS_BATCH = 10_000
-_TERMS_BATCH = 200_000  # terms in one announcement: a long document may have more than a request can hold
-_COUNTED_ONE_BY_ONE = 500  # up to this many terms are counted by a request each
-_WEIGHED_FIELDS = ["corpus", "length", "average"]
-WITH_COUNTS = {"must_not": [{"is_empty": {"key": "chunks"}}]}
-"""The filter for the points of terms that have a count."""
+_COUNTS_BATCH = 10_000
+_DOCUMENTS_BATCH = 100  # documents that are analysed again at a time
 
 
 class ChunkWords(NamedTuple):
@@ -54,7 +63,7 @@ class IndexWriter(Stored):
         self._counts: dict[int, int] = {}
         """How many chunks have a term. No other process writes, so counts that were read once stay valid."""
         self._unwritten: set[int] = set()
-        self._announced: list[str] = []
+        self._announced: list[PointId] = []
         self._is_changing = False
         """Whether an announced change is unfinished."""
         self._flushed = time.monotonic()
@@ -76,27 +85,24 @@ class IndexWriter(Stored):
         if self.state.has_libraries != exist:
             self.remember(libraries=exist)
 
+    def _announce(self, **what: Any) -> PointId:
+        mark = str(uuid4())
+        payload = {"what": "unfinished", "at": time.time_ns(), **what}
+        self._catalog.upsert([{"id": mark, "vector": {}, "payload": payload}])
+        return mark
+
     @contextmanager
-    def change(
-        self, documents: Iterable[str], gone: list[ChunkWords], new: list[ChunkWords], *, words_only: bool = False
-    ) -> Iterator[str]:
-        """Announces that these documents change, with the words of the chunks that go and come, and counts those words
-        when the block ends. Yields the mark for the complete documents. `words_only`: the documents stay as they are
-        and get no mark.
+    def change(self, documents: Iterable[str], gone: list[ChunkWords], new: list[ChunkWords]) -> Iterator[PointId]:
+        """Announces that these documents or their chunks change, and counts the words of the chunks that go and come
+        when the block ends. Yields the mark for the complete documents.
         """
-        terms = {term for chunk in (*gone, *new) for term in chunk.terms}
-        facts = {"what": "unfinished", "words_only": words_only, "at": time.time_ns()}
-        first, *others = list(batches(terms, _TERMS_BATCH)) or [[]]
-        payloads = [{**facts, "documents": list(documents), "terms": first}]
-        payloads += [{**facts, "documents": [], "terms": some} for some in others]
-        points: list[Point] = [{"id": str(uuid4()), "vector": {}, "payload": payload} for payload in payloads]
-        self._catalog.upsert(points)
-        self._announced += [point["id"] for point in points]
+        mark = self._announce(documents=list(documents))
+        self._announced.append(mark)
         self._is_changing = True
         for corpus, size in self._sizes.items():  # weights of new chunks are for the sizes after the change
             come, go = ([chunk.length for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
             self._sizes[corpus] = _settled(size, size.chunks + len(come) - len(go), size.tokens + sum(come) - sum(go))
-        yield points[0]["id"]
+        yield mark
         self._count(gone, new)
         self._is_changing = False
         if len(self._unwritten) > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
@@ -106,10 +112,10 @@ class IndexWriter(Stored):
         differences: Counter[int] = Counter(term for chunk in new for term in chunk.terms)
         differences.subtract(term for chunk in gone for term in chunk.terms)
         changes = {term: difference for term, difference in differences.items() if difference}
-        if unknown := [term for term in changes if term not in self._counts]:
-            self._counts.update(dict.fromkeys(unknown, 0))
-            stored = self.schema.terms.retrieve(unknown, payload=["chunks"])
-            self._counts.update({point["id"]: point["payload"]["chunks"] for point in stored})
+        unknown = [term for term in changes if term not in self._counts]
+        self._counts.update(dict.fromkeys(unknown, 0))
+        stored = self.schema.terms.retrieve(unknown, payload=["chunks"])
+        self._counts.update({point["id"]: point["payload"]["chunks"] for point in stored})
         for term, difference in changes.items():
             self._counts[term] = max(0, self._counts[term] + difference)
         self._unwritten.update(changes)
@@ -117,8 +123,7 @@ class IndexWriter(Stored):
     @contextmanager
     def pledge_words(self, source: str) -> Iterator[None]:
         """Announces that chunks of a source get other words. If interrupted, the next writer analyses them again."""
-        mark = str(uuid4())
-        self._catalog.upsert([{"id": mark, "vector": {}, "payload": {"what": "unfinished", "source": source}}])
+        mark = self._announce(source=source)
         yield
         self.flush()
         self._catalog.delete([mark])
@@ -126,9 +131,7 @@ class IndexWriter(Stored):
     def flush(self) -> None:
         """Writes the counts, and deletes the announcements."""
         if self._announced:
-            self._write_counts(self._unwritten)
-            self._unwritten = set()
-            self._write_sizes()
+            self._write_counts()
             self._catalog.delete(self._announced)
             self._announced = []
         self._flushed = time.monotonic()
@@ -140,36 +143,28 @@ class IndexWriter(Stored):
                 self.flush()
 
     def count_everything(self) -> None:
-        """Counts all terms, chunks and tokens again."""
-        known = {point["id"] for point in self.schema.terms.scroll(WITH_COUNTS, payload=False)}
-        self.count_again(known | self._chunks.values("terms").keys())
-
-    def count_again(self, terms: Iterable[int]) -> None:
-        """Counts these terms, and all chunks and tokens, by reading every chunk."""
-        wanted, chunks = set(terms), self._chunks
-        if len(wanted) <= _COUNTED_ONE_BY_ONE:
-            found = {term: chunks.count({"must": [{"key": "terms", "match": {"value": term}}]}) for term in wanted}
-        else:
-            found = chunks.values("terms")
-        self._counts.update({term: found.get(term, 0) for term in wanted})
-        self._write_counts(wanted)
+        """Counts all terms, chunks and tokens again, by reading every chunk, and corrects what is stored."""
+        points = self.schema.terms.scroll(WITH_COUNTS, payload=["chunks"], batch=_COUNTS_BATCH)
+        stored = {point["id"]: point["payload"].get("chunks") for point in points}
+        self._counts = {**dict.fromkeys(stored, 0), **self._chunks.values("terms")}
+        self._unwritten = {term for term, chunks in self._counts.items() if chunks != stored.get(term)}
         lengths: dict[str, list[int]] = {corpus: [] for corpus in CORPORA}
-        for point in chunks.scroll(payload=["corpus", "length"], batch=_LENGTHS_BATCH):
-            lengths.setdefault(point["payload"]["corpus"], []).append(point["payload"]["length"])
+        for payload in self._chunks.payloads(None, ["corpus", "length"], batch=_COUNTS_BATCH):
+            lengths.setdefault(payload["corpus"], []).append(payload["length"])
         for corpus in CORPORA:
             self._sizes[corpus] = _settled(self._sizes[corpus], len(lengths[corpus]), sum(lengths[corpus]))
-        self._write_sizes()
+        self._write_counts()
         self.remember_libraries(exist=bool(lengths[LIBRARIES]))
 
-    def _write_counts(self, terms: Iterable[int]) -> None:
-        counts = {term: self._counts[term] for term in sorted(terms)}
-        present = {term: chunks for term, chunks in counts.items() if chunks}
-        self.schema.terms.upsert({"id": term, "vector": {}, "payload": {"chunks": n}} for term, n in present.items())
-        self.schema.terms.delete([term for term in counts if term not in present])
-
-    def _write_sizes(self) -> None:
-        payload = {"what": "sizes", **{corpus: list(size) for corpus, size in self._sizes.items()}}
-        self._catalog.upsert([{"id": SIZES, "vector": {}, "payload": payload}])
+    def _write_counts(self) -> None:
+        present = [term for term in sorted(self._unwritten) if self._counts[term]]
+        self.schema.terms.upsert(
+            {"id": term, "vector": {}, "payload": {"chunks": self._counts[term]}} for term in present
+        )
+        self.schema.terms.delete(sorted(self._unwritten.difference(present)))
+        self._unwritten = set()
+        sizes = {corpus: list(size) for corpus, size in self._sizes.items()}
+        self._catalog.upsert([{"id": SIZES, "vector": {}, "payload": {"what": "sizes", **sizes}}])
         self.state.sizes.update(self._sizes)
 
     def average(self, corpus: str) -> float:
@@ -189,27 +184,31 @@ class IndexWriter(Stored):
         interruption does no harm, because each chunk names its own average.
         """
         self.flush()
-        current = {corpus: size.average or 1.0 for corpus, size in self._sizes.items()}
         ranges = self.state.meta.get("weighed_for") or {}
-        moved = [
-            corpus
-            for corpus, averages in ranges.items()
-            if any(is_far_from(average, self._sizes[corpus].average) for average in averages)
-        ]
-        if not moved:
-            return
-        kept = {corpus: {current[corpus]} for corpus in moved}
-        points = self._chunks.scroll(where("corpus", *moved), payload=_WEIGHED_FIELDS, vectors=[WORDS], batch=_BATCH)
+        for corpus, size in self._sizes.items():
+            if any(is_far_from(average, size.average) for average in ranges.get(corpus) or ()):
+                used = self._reweigh(corpus, size.average or 1.0)
+                ranges = {**ranges, corpus: [min(used), max(used)]}
+                self.remember(weighed_for=ranges)
+
+    def _reweigh(self, corpus: str, current: float) -> set[float]:
+        """Converts the weights of chunks to the current average. Returns all averages that are then in use."""
+        used = {current}
+        fields = ["length", "average"]
+        points = self._chunks.scroll(where("corpus", corpus), payload=fields, vectors=[WORDS], batch=_BATCH)
         for some in batches(points, _BATCH):
-            far = []
+            far: list[Point] = []
             for point in some:
-                corpus, average = point["payload"]["corpus"], point["payload"]["average"]
-                if is_far_from(average, current[corpus]):
-                    far.append(point)
+                length, average = (point["payload"][field] for field in fields)
+                if is_far_from(average, current):
+                    vector = reweighed(point["vector"][WORDS], length, average, current)
+                    far.append({"id": point["id"], "vector": {WORDS: vector}})
                 else:
-                    kept[corpus].add(average)
-            self._chunks.change(_reweighing(far, current))
-        self.remember(weighed_for={**ranges, **{corpus: [min(used), max(used)] for corpus, used in kept.items()}})
+                    used.add(average)
+            if far:  # both in one request, or an interruption could lead to weights that are converted twice
+                facts = {"payload": {"average": current}, "points": [point["id"] for point in far]}
+                self._chunks.change([{"update_vectors": {"points": far}}, {"set_payload": facts}])
+        return used
 
 
 class WriterPart(Stored):
@@ -226,17 +225,89 @@ def _settled(size: CorpusSize, chunks: int, tokens: int) -> CorpusSize:
     return CorpusSize(chunks, tokens, average)
 
 
-def _reweighing(points: list[Point], current: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    """Yields operations that set the weights of points and the average they are for. Both must be in one request:
-    otherwise an interruption could lead to weights that are converted twice.
+def analyse_again(
+    writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, vocabulary: Vocabulary | None = None
+) -> int:
+    """Gives the chunks of these documents the terms they should have, and returns how many changed. `vocabulary` gets
+    the words of these chunks; with it, all are analysed, even if their terms seem right.
     """
-    for corpus, average in current.items():
-        new = [
-            {"id": point["id"], "vector": {WORDS: reweighed(point["vector"][WORDS], length, before, average)}}
-            for point in points
-            for own, length, before in [[point["payload"][field] for field in _WEIGHED_FIELDS]]
-            if own == corpus
-        ]
-        if new:
-            yield {"update_vectors": {"points": new}}
-            yield {"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in new]}}
+    return sum(_analyse(writer, some, korean_analysis, vocabulary) for some in batches(doc_ids, _DOCUMENTS_BATCH))
+
+
+def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, vocabulary: Vocabulary | None) -> int:
+    tokenizer = SqliteTokenizer()
+    old, new, analysed = [], [], []
+    for point in writer.schema.chunks.scroll(where("doc", *doc_ids)):
+        columns = writer.state.columns(point["payload"], korean_analysis)
+        if vocabulary is not None or codec.hash_of(*columns) != point["payload"]["columns_hash"]:
+            words = counted(columns, point["payload"]["corpus"], tokenizer)
+            old += words_of([point["payload"]])
+            new.append(ChunkWords(old[-1].corpus, list(words.frequencies), words.length))
+            analysed.append((point, columns, words))
+    if vocabulary is not None:
+        vocabulary.add(text for _, columns, _ in analysed for text in (columns.text, columns.title))
+    if not analysed:
+        return 0
+    with writer.change(doc_ids, old, new):
+        operations: list[dict[str, Any]] = []
+        for point, columns, words in analysed:
+            payload = point["payload"]
+            average = writer.average(payload["corpus"])
+            facts = {
+                "terms": list(words.frequencies),
+                "length": words.length,
+                "columns_hash": codec.hash_of(*columns),
+                "average": average,
+                "homes": codec.primaries(columns, payload["kind"], payload["homes"]),
+            }
+            vector = {"id": point["id"], "vector": {WORDS: words.vector(average)}}
+            operations.append({"update_vectors": {"points": [vector]}})
+            operations.append({"set_payload": {"payload": facts, "points": [point["id"]]}})
+        writer.schema.chunks.change(operations)
+    return len(analysed)
+
+
+def rebuild_fts(writer: IndexWriter) -> int:
+    """Repairs points, analyses and counts all chunks again, and returns their number. If it is interrupted, `analysing`
+    is still set, so `settle_analysis` begins again.
+    """
+    schema, korean_analysis = writer.schema, writer.korean_analysis
+    writer.remember(analysing=True)
+    repair(schema)
+    vocabulary = Vocabulary(schema.terms)
+    vocabulary.add(note.text for source in writer.state.sources.values() for note in source.notes)
+    documents = [payload["doc"] for payload in schema.documents.payloads(None, ["doc"])]
+    count = analyse_again(writer, documents, korean_analysis, vocabulary=vocabulary)
+    vocabulary.forget_unseen()
+    writer.flush()
+    writer.count_everything()
+    writer.remember(fts_config=fts_config(korean_analysis), analysing=None)
+    return count
+
+
+def recover(writer: IndexWriter) -> None:
+    """Completes or undoes what interrupted writers began, and counts everything again. Every writer calls this first."""
+    schema = writer.schema
+    schema.drop_unused_chunks()
+    unfinished = list(schema.catalog.scroll(where("what", "unfinished")))
+    if not unfinished:
+        return
+    unfinished.sort(key=lambda point: int(point["payload"].get("at") or 0))
+    marks = {doc_id: point["id"] for point in unfinished for doc_id in point["payload"].get("documents") or ()}
+    repair(schema, marks)
+    writer.count_everything()
+    if writer.state.korean_analysis is not None:
+        sources = {point["payload"]["source"] for point in unfinished if "source" in point["payload"]}
+        of_sources = schema.documents.payloads(where("source", *sources), ["doc"])
+        analyse_again(writer, {*marks, *(payload["doc"] for payload in of_sources)}, writer.state.korean_analysis)
+        writer.flush()
+    schema.catalog.delete([point["id"] for point in unfinished])
+
+
+def forget_unused_words(writer: IndexWriter) -> None:
+    """Deletes the words that no chunk and no note has any more."""
+    vocabulary = Vocabulary(writer.schema.terms)
+    vocabulary.unseen(note.text for source in writer.state.sources.values() for note in source.notes)
+    for some in batches(writer.schema.chunks.payloads(None, ["text", "title", "names"]), _DOCUMENTS_BATCH):
+        vocabulary.unseen(text for payload in some for text in (payload["text"], codec.title_of(payload)))
+    vocabulary.forget_unseen()

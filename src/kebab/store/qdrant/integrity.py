@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kebab.core.documents import chunk_id, document_id, embedded_text, stands_there
@@ -20,28 +20,25 @@ from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.client import Client, our_errors
 from kebab.store.qdrant.collection import Payload, Point, PointId, batches, one_of, where
-from kebab.store.qdrant.index_writer import WITH_COUNTS
 from kebab.store.qdrant.schema import RESTORE, WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, Stored, StoredVersion, read_state, stored_versions
-from kebab.store.qdrant.terms import CORPORA, LIBRARIES, OWN, counted, is_far_from
-from kebab.store.qdrant.vocabulary import Vocabulary
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES, OWN, WITH_COUNTS, Vocabulary, counted, is_far_from
 from kebab.store.qdrant.writer_lease import live_writer
 
 _BATCH = 20  # documents whose texts and chunks are read at a time
-_WITHOUT_TEXT = {"exclude": codec.TEXT_FIELDS}
 _DOCUMENT = {*codec.DOCUMENT_FIELDS, *codec.RECORD_FIELDS, *"head name aliases fingerprint chunks file_keys".split()}
 _CHUNK = {
     *codec.DOCUMENT_FIELDS,
     *"chunk ordinal kind start end headings text spans text_hash columns_hash terms length average".split(),
     *("homes", "spaces"),
 }
-_LIBRARY_FIELDS = {"source", "versions"}
-"""An interrupted change of a library may leave a chunk with other values of these than its document, which is right."""
-_DATE_FIELDS = {"indexed_at", "date", "day"}
+_HARMLESS = {"source", "versions", "indexed_at", "date", "day"}
+"""An interrupted change may leave a chunk with other values of these than its document, and both are as written."""
 _WEIGHT_OFF = 0.002  # tolerated error of a weight: it is rounded, and may be converted from another average
 _SHOWN = 3
 _REBUILD = "kb index --rebuild-fts"
 _READ = "kb ingest; documents of a library with: kb lib refresh"
+_NAME_SOURCE = "kb ingest FOLDER --name SOURCE; a library with: kb lib add"
 _READ_AGAIN = f"{_REBUILD}; then read those documents again with: {_READ}"
 
 
@@ -51,52 +48,56 @@ class _Whole(NamedTuple):
     document: Payload
     chunks: list[Point]
     body: str | None  # None if the text cannot be read
-    lines: LineTable | None
-
-    def contains(self, chunk: Payload) -> bool:
-        """Whether the document's text has the chunk's text in the place that the chunk names."""
-        if self.body is None or self.lines is None:
-            return False
-        try:
-            place = chunk["start"], chunk["end"], codec.spans_of(chunk)[0]
-            return stands_there(chunk["text"], *place, self.body, self.lines)
-        except (Corrupt, ValueError, TypeError, LookupError):  # no place, or an impossible one
-            return False
+    lines: LineTable
 
     @property
     def is_complete(self) -> bool:
-        return len(self.chunks) == len(self.document["chunks"])
+        return bool(len(self.chunks) == len(self.document["chunks"]) == self.document["chunk_count"])
+
+    def wrote(self, chunk: Payload) -> bool:
+        """Whether the chunk's text fits its id, its hash and its place in the document's text (if that can be read)."""
+        embedded = embedded_text(chunk["path"], chunk["title"], tuple(chunk["headings"]), chunk["text"])
+        if (chunk["chunk"], chunk["text_hash"]) != (
+            chunk_id(chunk["doc"], chunk["ordinal"], chunk["text"]),
+            codec.hash_of(embedded),
+        ):
+            return False
+        try:
+            place = chunk["start"], chunk["end"], codec.spans_of(chunk)[0]
+            return self.body is None or stands_there(chunk["text"], *place, self.body, self.lines)
+        except (Corrupt, ValueError, TypeError, LookupError):  # no place, or an impossible one
+            return False
 
 
 def _read(
-    schema: Schema, documents: Iterable[Point], doc_ids: Iterable[str] = (), vectors: tuple[str, ...] = ()
+    schema: Schema, documents: Iterable[Point], vectors: tuple[str, ...] = ()
 ) -> tuple[list[_Whole], list[Point]]:
-    """Reads these documents with the chunks they list. Also returns the chunks, of these documents and of `doc_ids`,
-    that no document read here lists.
-    """
-    payloads = {point["payload"]["doc"]: point["payload"] for point in documents}
-    whole = {}
-    for point in schema.documents.retrieve(map(codec.document_point_id, payloads), payload=["doc", *codec.TEXT_FIELDS]):
-        doc_id = point["payload"]["doc"]
+    """Returns these documents with their chunks, and the chunks that say they are of these documents, and are not."""
+    whole, spaces = {}, {*schema.spaces(), codec.EVERYWHERE}
+    for point in documents:
         try:
             body = codec.body_of(point["payload"])
         except Corrupt:
             body = None
-        if doc_id in payloads:
-            whole[doc_id] = _Whole(payloads[doc_id], [], body, None if body is None else LineTable(body))
-    unlisted = []
-    for point in schema.chunks.scroll(where("doc", *payloads.keys(), *doc_ids), vectors=vectors):
-        found = whole.get(point["payload"]["doc"])
-        if found is not None and _is_chunk_of(point, found.document):
+        whole[point["payload"]["doc"]] = _Whole(point["payload"], [], body, LineTable(body or ""))
+    others = []
+    for point in schema.chunks.scroll(where("doc", *whole), vectors=vectors):
+        chunk, found = point["payload"], whole[point["payload"]["doc"]]
+        is_chunk = chunk.keys() >= _CHUNK and chunk["chunk"] in found.document["chunks"]
+        if (
+            is_chunk
+            and point["id"] == codec.chunk_point_id(chunk["chunk"])
+            and spaces >= {*chunk["spaces"], *chunk["homes"]}
+        ):
             found.chunks.append(point)
         else:
-            unlisted.append(point)
-    return list(whole.values()), unlisted
+            others.append(point)
+    return list(whole.values()), others
 
 
 def _is_document(point: Point) -> bool:
     """Whether the point can be read as a document, and has the id of that document."""
-    payload = point["payload"] or {}
+    payload = point["payload"]
     if not payload.keys() >= _DOCUMENT or payload["corpus"] not in CORPORA:
         return False
     try:
@@ -104,7 +105,7 @@ def _is_document(point: Point) -> bool:
         _has_right_fields(payload)
     except (Corrupt, TypeError, ValueError, AttributeError):  # a value has another type than was written
         return False
-    return codec.document_point_id(str(payload["doc"])) == point["id"] and isinstance(payload["chunks"], list)
+    return codec.document_point_id(payload["doc"]) == point["id"] and isinstance(payload["chunks"], list)
 
 
 def _has_right_fields(document: Payload) -> bool:
@@ -117,54 +118,42 @@ def _has_right_fields(document: Payload) -> bool:
     )
 
 
-def _is_chunk_of(point: Point, document: Payload) -> bool:
-    """Whether the point can be read as a chunk that the document lists, and has the id of that chunk."""
-    chunk = point["payload"]
-    is_listed = chunk.keys() >= _CHUNK and chunk["chunk"] in document["chunks"]
-    return is_listed and point["id"] == codec.chunk_point_id(str(chunk["chunk"]))
-
-
 def _differing_fields(chunk: Payload, document: Payload) -> set[str]:
     """The document fields that the chunk repeats with another value."""
     return {key for key in codec.DOCUMENT_FIELDS if chunk[key] != document[key]}
 
 
-def _is_as_written(chunk: Payload, of: _Whole, spaces: AbstractSet[str]) -> bool:
-    """Whether the chunk's text fits its id, its hash and its place in the document's text (if that can be read), and
-    all its vectors are of known spaces.
-    """
-    embedded = embedded_text(chunk["path"], chunk["title"], tuple(chunk["headings"]), chunk["text"])
-    return (
-        chunk["chunk"] == chunk_id(chunk["doc"], chunk["ordinal"], chunk["text"])
-        and chunk["text_hash"] == codec.hash_of(embedded)
-        and spaces >= {*chunk["spaces"], *chunk["homes"]} - {codec.EVERYWHERE}
-        and (of.body is None or of.contains(chunk))
-    )
+def repair(schema: Schema, marks: Mapping[str, PointId] | None = None) -> None:
+    """Makes every document have exactly the chunks it lists, with its fields. Deletes what cannot be read or belongs to
+    nothing. Documents that are not as they were written become UNREAD. The caller counts everything again.
 
-
-def repair_points(schema: Schema) -> None:
-    """Makes every document have exactly the chunks it lists, with its fields, by deleting damaged points. Documents
-    that lost something become UNREAD. The caller counts everything again.
+    `marks`: after an interruption, the documents that were being changed, and the mark that each has if its change was
+    completed.
     """
     versions = {version.key: version for version in stored_versions(schema.catalog)}
-    spaces = frozenset(schema.spaces())
+    stored = (
+        schema.documents.scroll(batch=_BATCH)
+        if marks is None
+        else chain.from_iterable(
+            schema.documents.retrieve(map(codec.document_point_id, some)) for some in batches(marks, _BATCH)
+        )
+    )
     known: set[str] = set()
-    for some in batches(schema.documents.scroll(payload=_WITHOUT_TEXT), _BATCH):
+    for some in batches(stored, _BATCH):
         kept = [point for point in some if _is_document(point) and _has_owner(schema, point["payload"], versions)]
         schema.documents.delete([point["id"] for point in some if point not in kept])
         known.update(point["payload"]["doc"] for point in kept)
-        whole, unlisted = _read(schema, kept)
-        schema.chunks.delete([point["id"] for point in unlisted])
+        whole, others = _read(schema, kept)
+        schema.chunks.delete([point["id"] for point in others])
         for one in whole:
-            _repair(schema, one, spaces)
-    orphans = schema.chunks.scroll(payload=["doc"])
+            if marks is None or one.document.get("mark") != marks[one.document["doc"]]:
+                _repair(schema, one)
+    orphans = schema.chunks.scroll(None if marks is None else where("doc", *marks), payload=["doc"])
     schema.chunks.delete([point["id"] for point in orphans if point["payload"].get("doc") not in known])
 
 
 def _has_owner(schema: Schema, document: Payload, versions: Mapping[str, StoredVersion]) -> bool:
-    """Whether the document is the user's own or of an existing version. Also removes deleted versions from the
-    document's payload, and stores that.
-    """
+    """Whether the document is the user's own or of an existing version. Removes deleted versions from it."""
     is_own = document["corpus"] == OWN
     existing = set() if is_own else versions.keys() & set(document["versions"])
     keys = {key: file_key for key, file_key in document["file_keys"].items() if key in existing}
@@ -177,51 +166,18 @@ def _has_owner(schema: Schema, document: Payload, versions: Mapping[str, StoredV
     return is_own or bool(keys)
 
 
-def _repair(schema: Schema, whole: _Whole, spaces: AbstractSet[str]) -> None:
-    document = whole.document
-    right = [point for point in whole.chunks if _is_as_written(point["payload"], whole, spaces)]
-    schema.chunks.delete([point["id"] for point in whole.chunks if point not in right])
-    differing = {key for point in right for key in _differing_fields(point["payload"], document)}
+def _repair(schema: Schema, whole: _Whole) -> None:
+    document, chunks = whole.document, [point["payload"] for point in whole.chunks]
+    differing = {key for chunk in chunks for key in _differing_fields(chunk, document)}
+    is_as_written = whole.is_complete and whole.body is not None and all(map(whole.wrote, chunks))
     if differing:
-        _copy_fields(schema, document)
-    found = {point["payload"]["chunk"] for point in right}
-    chunks = [identifier for identifier in document["chunks"] if identifier in found]
-    is_complete = len(chunks) == len(document["chunks"]) == document["chunk_count"]
-    may_be_damaged = differing - _LIBRARY_FIELDS  # either the chunk or the document may be right
-    if not is_complete or may_be_damaged or whole.body is None or not _has_right_fields(document):
-        unread = {"chunks": chunks, "chunk_count": len(chunks), **codec.UNREAD}
+        schema.chunks.set_payload({key: document[key] for key in codec.DOCUMENT_FIELDS}, where("doc", document["doc"]))
+    # If document and chunk differ, either may be right.
+    if not is_as_written or differing - _HARMLESS or not _has_right_fields(document):
+        found = {chunk["chunk"] for chunk in chunks}
+        listed = [identifier for identifier in document["chunks"] if identifier in found]
+        unread = {"chunks": listed, "chunk_count": len(listed), **codec.UNREAD}
         schema.documents.set_payload(unread, [codec.document_point_id(document["doc"])])
-
-
-def _copy_fields(schema: Schema, document: Payload) -> None:
-    """Writes the fields of a document to its chunks."""
-    fields = {key: document[key] for key in codec.DOCUMENT_FIELDS}
-    schema.chunks.set_payload(fields, where("doc", document["doc"]))
-
-
-def recover_documents(schema: Schema, marks: Mapping[str, PointId]) -> None:
-    """Repairs documents whose change was interrupted: deletes chunks they do not list, and copies their fields to the
-    others. A document that is neither the old nor the new one becomes UNREAD. `marks`: the last change of each
-    document.
-    """
-    for doc_ids in batches(marks, _BATCH):
-        points = schema.documents.retrieve(map(codec.document_point_id, doc_ids), payload=_WITHOUT_TEXT)
-        whole, unlisted = _read(schema, filter(_is_document, points), doc_ids)
-        schema.chunks.delete([point["id"] for point in unlisted])
-        for one in whole:
-            document = one.document
-            if document.get("mark") == marks[document["doc"]]:
-                continue  # the change was completed
-            differing = [_differing_fields(point["payload"], document) for point in one.chunks]
-            if not (
-                one.is_complete
-                and _has_right_fields(document)
-                and all(fields <= _DATE_FIELDS for fields in differing)
-                and (one.body is not None and all(one.contains(point["payload"]) for point in one.chunks))
-            ):
-                schema.documents.set_payload(codec.UNREAD, [codec.document_point_id(document["doc"])])
-            elif any(differing):
-                _copy_fields(schema, document)
 
 
 def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> list[Check]:
@@ -275,7 +231,6 @@ class _Verification(Stored):
         self._tokenizer = SqliteTokenizer()
         self._vocabulary = Vocabulary(schema.terms)
         self._versions = {version.key: version for version in stored_versions(schema.catalog)}
-        self._spaces = frozenset(schema.spaces())
         self._verified: set[str] = set()
         """The ids of all documents that can be read."""
         self._count = 0
@@ -286,43 +241,37 @@ class _Verification(Stored):
         self._other_average = 0
 
     def checks(self) -> list[Check]:
-        for some in batches(self._documents.scroll(payload=_WITHOUT_TEXT), _BATCH):
+        for some in batches(self._documents.scroll(batch=_BATCH), _BATCH):
             readable = list(filter(_is_document, some))
-            for point in some:
-                if point not in readable:
-                    self._faults[_DAMAGED][_name(point["payload"])] += 1
-            self._verified.update(point["payload"]["doc"] for point in readable)
-            whole, unlisted = _read(self._schema, readable, vectors=(WORDS,))
+            self._faults[_DAMAGED].update(_name(point["payload"]) for point in some if point not in readable)
+            whole, others = _read(self._schema, readable, vectors=(WORDS,))
             names = {one.document["doc"]: _name(one.document) for one in whole}
-            for point in unlisted:
-                self._faults[_UNLISTED][names.get(point["payload"]["doc"], "?")] += 1
-            self._count += len(unlisted) + sum(len(one.chunks) for one in whole)
+            self._verified.update(names)
+            self._faults[_UNLISTED].update(names[point["payload"]["doc"]] for point in others)
+            self._count += len(others) + sum(len(one.chunks) for one in whole)
             for one in whole:
                 self._verify_document(one)
             chunks = [point["payload"] for one in whole for point in one.chunks]
             self._find_unknown_words(text for chunk in chunks for text in (codec.title_of(chunk), chunk["text"]))
         self._find_unknown_words(note.text for source in self._state.sources.values() for note in source.notes)
+        left = self._catalog.count(where("what", "unfinished"))
+        changes = [f"{left:,} were interrupted"] if left else []
         return [
             self._document_check(),
-            _check(
-                "sources",
-                self._told(_LOST_SOURCE),
-                "every document has its source",
-                "kb ingest FOLDER --name SOURCE; a library with: kb lib add",
-            ),
+            _check("sources", self._told(_LOST_SOURCE), "every document has its source", _NAME_SOURCE),
             self._chunk_check(),
             self._word_check(),
             self._count_check(),
             _check("vocabulary", self._told(_UNKNOWN_WORDS), "every word of the texts is known", _REBUILD),
             self._vector_check(),
             self._library_check(),
-            self._change_check(),
+            _check("changes", changes, "none was left unfinished", "The next kb ingest puts that in order."),
         ]
 
     def _verify_document(self, whole: _Whole) -> None:
         document = whole.document
         name, versions, faults = _name(document), document["versions"], self._faults
-        if not whole.is_complete or document["chunk_count"] != len(document["chunks"]):
+        if not whole.is_complete:
             faults[_INCOMPLETE][name] += 1
         elif not document["content_hash"]:
             faults[_UNREAD][name] += 1
@@ -338,7 +287,7 @@ class _Verification(Stored):
             chunk = point["payload"]
             if _differing_fields(chunk, document):
                 faults[_OTHER_FIELDS][name] += 1
-            if not _is_as_written(chunk, whole, self._spaces):
+            if not whole.wrote(chunk):
                 faults[_INCOMPLETE][name] += 1
             if not self._has_right_words(chunk, document["corpus"], point["vector"].get(WORDS) or {}):
                 faults[_OTHER_WORDS][name] += 1
@@ -349,7 +298,7 @@ class _Verification(Stored):
         self._terms.update(chunk["terms"])
         self._other_average += is_far_from(chunk["average"], self._state.sizes[corpus].average)
         columns = self._state.columns(chunk, self._korean_analysis)
-        words = counted(columns, corpus, self._tokenizer, self._state.weights)
+        words = counted(columns, corpus, self._tokenizer)
         wanted, has = (
             dict(zip(vector.get("indices") or (), vector.get("values") or (), strict=True))
             for vector in (words.vector(chunk["average"]), stored)
@@ -357,19 +306,16 @@ class _Verification(Stored):
         return (
             words.length == chunk["length"]
             and codec.hash_of(*columns) == chunk["columns_hash"]
-            and (codec.EVERYWHERE in chunk["homes"]) == bool(codec.common_primaries(columns, chunk["kind"]))
+            and sorted(chunk["homes"]) == sorted(codec.primaries(columns, chunk["kind"], chunk["homes"]))
             and set(chunk["terms"]) == has.keys() == wanted.keys()
             and all(abs(has[term] - weight) <= _WEIGHT_OFF for term, weight in wanted.items())
         )
 
     def _find_unknown_words(self, texts: Iterable[str]) -> None:
-        for word in sorted(self._vocabulary.missing(texts)):
-            self._faults[_UNKNOWN_WORDS][word] += 1
+        self._faults[_UNKNOWN_WORDS].update(sorted(self._vocabulary.missing(texts)))
 
     def _told(self, *kinds: str) -> list[str]:
-        return [
-            f"{self._faults[kind].total():,} {kind} ({self._faults[kind]})" for kind in kinds if kind in self._faults
-        ]
+        return [f"{faults.total():,} {kind} ({faults})" for kind in kinds if (faults := self._faults[kind])]
 
     def _document_check(self) -> Check:
         parts = self._told(_DAMAGED, _INCOMPLETE, _WITHOUT_BODY)
@@ -415,7 +361,7 @@ class _Verification(Stored):
     def _vector_check(self) -> Check:
         """Checks that chunks have the vectors they list. Servers themselves ensure the right size of every vector."""
         count, parts = self._chunks.count, []
-        room = self._chunks.info()["config"]["params"].get("vectors") or {}
+        room = self._schema.spaces()
         for name in room.keys() - {space.fingerprint for space in self._state.spaces}:
             if unknown := count({"must": [{"has_vector": name}]}):
                 parts.append(f"{unknown:,} chunks have a vector of {name}, an unknown model")
@@ -447,11 +393,6 @@ class _Verification(Stored):
         hint += "kb lib add" if homeless else "kb lib refresh, or of one that was imported: kb lib add"
         complete = sum(not version.in_making for version in self._versions.values())
         return _check("libraries", parts + homeless, f"{complete:,} versions with all their snippets", hint)
-
-    def _change_check(self) -> Check:
-        left = self._catalog.count(where("what", "unfinished"))
-        parts = [f"{left:,} were interrupted"] if left else []
-        return _check("changes", parts, "none was left unfinished", "The next kb ingest puts that in order.")
 
 
 def _check(name: str, faults: list[str], right: str, hint: str) -> Check:

@@ -19,11 +19,10 @@ from kebab.store.qdrant.collection import Fields, Filter, Point, one_of
 from kebab.store.qdrant.filters import TermFilter, chunk_filter, corpus_of, term_filter
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import State, Stored
-from kebab.store.qdrant.terms import OWN, counted, id_of, idf, weight_of
-from kebab.store.qdrant.vocabulary import TermLookup, word_id
+from kebab.store.qdrant.terms import OWN, STORED_WEIGHTS, TermLookup, counted, id_of, idf, weight_of, word_id
 
 _EXTRA = 2  # additional candidates, because some may have the same score as the last one
-_MOST_FETCHED = 100  # the terms of a longer query are not looked up in advance
+_MOST_FETCHED = 100  # terms of a longer query are not looked up in advance: only a part of it is searched for
 _DIGITS = 6  # significant digits of a score
 _CHECKED = 128  # candidates to read, at least, if the order of their words has to be checked
 _RESCORED = 256
@@ -51,7 +50,7 @@ class QdrantLexicalIndex(Stored):
         self._korean_analysis = korean_analysis
         self._lookup = TermLookup(schema.terms)
         self.near_words = self._lookup.near
-        self._weights = weights if weights != state.weights else None
+        self._weights = weights if weights != STORED_WEIGHTS else None
         """The column weights of the settings; None if the stored vectors are made with the same."""
 
     def search(
@@ -99,9 +98,7 @@ class QdrantLexicalIndex(Stored):
         return self._expression(tree, OWN, "any", drop_stop_words).terms
 
     def _fetch_terms(self, tree: QueryTree, corpus: str) -> None:
-        """Looks up all terms of a query, and its last word, which may be half typed, in one request. Looks up nothing
-        for a very long query, because only a part of it is searched for.
-        """
+        """Looks up all terms of a query, and its last word, which may be half typed, in one request."""
         text = " ".join(words_of(tree))
         stems = self.tokenizer.stems(text)
         if len(stems) <= _MOST_FETCHED:
@@ -180,9 +177,7 @@ class QdrantLexicalIndex(Stored):
         return complete[offset : offset + limit]
 
     def _ranked(self, search: _Search, chosen: Filter, limit: int, payload: Fields) -> list[Point]:
-        """Returns the best points. Scores are rounded, because replicas differ in the last digits and equal passages
-        must keep their order.
-        """
+        """Returns the best points. Scores are rounded, so that equal passages keep their order on every replica."""
         query = {"query": search.vector, "using": WORDS, "filter": chosen, "limit": limit, "with_payload": payload}
         [points] = self._chunks.query(query)
         for point in points:
@@ -190,9 +185,7 @@ class QdrantLexicalIndex(Stored):
         return points
 
     def _rescored(self, points: list[Point], search: _Search, weights: ColumnWeights) -> list[Point]:
-        """Ranks the best points again, from their texts, with the column weights of the settings. The other points
-        follow in their order, so that the ranking is the same for every page of results.
-        """
+        """Ranks the best points again, from their texts, with the weights of the settings. The others stay behind."""
         average = self._state.sizes[search.corpus].current_average
         rarity = dict(zip(search.vector["indices"], search.vector["values"], strict=True))
         best = []

@@ -32,13 +32,12 @@ class QdrantLibraryCatalog(Stored):
     def libraries(self) -> list[Library]:
         versions = _by_library(stored_versions(self._catalog))
         found = self._catalog.payloads(where("what", "library"))
-        libraries = [_library(payload, versions) for payload in found if isinstance(payload.get("library_id"), str)]
+        libraries = [_library(payload, versions) for payload in found if "library_id" in payload]
         return sorted(libraries, key=lambda library: library.library_id)
 
     def find(self, library_id: str) -> Library:
-        for library in self.libraries():
-            if library.library_id == storable(library_id):
-                return library
+        if found := [library for library in self.libraries() if library.library_id == storable(library_id)]:
+            return found[0]
         raise NotFound(f"There is no library {library_id}.", hint="See what is there with: kb lib list")
 
     def named(self, name: str) -> list[Library]:
@@ -92,12 +91,9 @@ class QdrantLibraryWriter(WriterPart):
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
         """Begins a version, or continues an earlier attempt. Returns its key, its source and the files already done."""
-        version = self._making(library_id, tag)
-        if version is None:
-            version = self._new_making(library_id, tag, commit)
-        else:
-            version = version._replace(state="indexing", error=None, commit=commit)
-            self._catalog.upsert([version.point])
+        version = self._making(library_id, tag) or self._new_making(library_id, tag)
+        version = version._replace(state="indexing", error=None, commit=commit)
+        self._catalog.upsert([version.point])
         done = {
             payload["path"]: DoneFile(payload["doc"], payload["file_keys"][version.key], payload["fingerprint"])
             for payload in self._with_versions(version.key)
@@ -105,9 +101,7 @@ class QdrantLibraryWriter(WriterPart):
         return Making(version.key, version.source, done)
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """Removes these files of an earlier attempt from the version. Also deletes documents that were written but not
-        linked because the run was killed.
-        """
+        """Removes these files from the version, and deletes documents that a killed run wrote but did not link."""
         key = str(making.key)
         self._unlink([str(file.document) for file in files], key)
         self._sweep(key, making.source)
@@ -124,15 +118,13 @@ class QdrantLibraryWriter(WriterPart):
         }
 
     def link(self, making: Making, documents: Sequence[tuple[Key, str]]) -> None:
-        keys, version = {str(document): key for document, key in documents}, str(making.key)
-        self._set_file_keys(list(keys), lambda payload: {**payload["file_keys"], version: keys[payload["doc"]]})
+        new, version = {str(document): key for document, key in documents}, str(making.key)
+        self._set_file_keys(list(new), lambda keys, document: {**keys, version: new[document]})
 
     share = link
 
     def finish(self, making: Making, indexed_at: str | None = None) -> int:
-        """Replaces the old version by the new one with one request, then deletes the old one. Returns the number of
-        snippets.
-        """
+        """Replaces the old version by the new one with one request, and deletes it. Returns the number of snippets."""
         versions = {version.key: version for version in stored_versions(self._catalog)}
         version = versions[str(making.key)]
         snippets = sum(payload["chunk_count"] for payload in self._with_versions(version.key))
@@ -153,7 +145,7 @@ class QdrantLibraryWriter(WriterPart):
 
     def fail(self, library_id: str, tag: str | None, reason: str) -> None:
         """Marks a version as failed. Its documents stay, so that the next attempt continues."""
-        version = self._making(library_id, tag) or self._new_making(library_id, tag, None)
+        version = self._making(library_id, tag) or self._new_making(library_id, tag)
         self._catalog.upsert([version._replace(state="failed", error=storable(reason)).point])
 
     def forget_attempt(self, library_id: str, tag: str | None) -> None:
@@ -180,19 +172,15 @@ class QdrantLibraryWriter(WriterPart):
                     found = version
         return found
 
-    def _new_making(self, library_id: str, tag: str | None, commit: str | None) -> StoredVersion:
+    def _new_making(self, library_id: str, tag: str | None) -> StoredVersion:
         key = str(uuid4())
         # The name contains the key, because the version that is searched now may have a source of the same name.
         source = f"{_source_name(library_id, tag)} (in the making, {key[:8]})"
         self._add_source(source)
-        version = StoredVersion(key, library_id, tag or "", True, source, commit, "indexing")
-        self._catalog.upsert([version.point])
-        return version
+        return StoredVersion(key, library_id, tag or "", True, source, None, "indexing")
 
     def _drop(self, version: StoredVersion) -> None:
-        """Deletes a version and the documents that no other version has. After an interrupted change of sources, its
-        documents may be of several sources.
-        """
+        """Deletes a version and the documents that no other one has. An interruption may have left several sources."""
         documents = self._with_versions(version.key)
         self._unlink([payload["doc"] for payload in documents], version.key)
         others = {other.source for other in stored_versions(self._catalog) if other.key != version.key}
@@ -204,8 +192,11 @@ class QdrantLibraryWriter(WriterPart):
     def _forget_unused_sources(self) -> None:
         """Deletes library sources that interrupted runs left without a version and documents."""
         used = {version.source for version in stored_versions(self._catalog)}
-        for name in [name for name, source in self._state.sources.items() if source.kind == LIBRARY_KIND]:
-            if name not in used and not self._documents.has_any(where("source", name)):
+        unused = [
+            name for name, source in self._state.sources.items() if source.kind == LIBRARY_KIND and name not in used
+        ]
+        for name in unused:
+            if not self._documents.has_any(where("source", name)):
                 self._writer.delete_source(name)
 
     def _rename_source(self, version: StoredVersion, name: str) -> None:
@@ -224,20 +215,18 @@ class QdrantLibraryWriter(WriterPart):
         return list(self._documents.payloads(where("versions", *versions), _DOCUMENT_FIELDS)) if versions else []
 
     def _unlink(self, doc_ids: Sequence[str], version: str) -> None:
-        self._set_file_keys(
-            doc_ids, lambda payload: {key: value for key, value in payload["file_keys"].items() if key != version}
-        )
+        self._set_file_keys(doc_ids, lambda keys, _: {key: keys[key] for key in keys if key != version})
 
-    def _set_file_keys(self, doc_ids: Sequence[str], new_keys: Callable[[Payload], Mapping[str, str]]) -> None:
+    def _set_file_keys(self, doc_ids: Sequence[str], new_keys: Callable[[dict[str, str], str], dict[str, str]]) -> None:
         """Sets the versions of documents, with the keys of their files in them. Chunks are written first, so that a
         document lists a new version only after its chunks do.
         """
         for some in batches(doc_ids, _BATCH):
-            points = self._documents.retrieve(map(codec.document_point_id, some), payload=_DOCUMENT_FIELDS)
+            points = self._documents.retrieve(map(codec.document_point_id, some), payload=["doc", "file_keys"])
             by_versions: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
             changes = []
             for point in points:
-                keys = dict(new_keys(point["payload"]))
+                keys = new_keys(point["payload"]["file_keys"], point["payload"]["doc"])
                 by_versions[tuple(sorted(keys))].append(point["payload"]["doc"])
                 # `set_payload` replaces the whole of `file_keys`.
                 changed = {"versions": sorted(keys), "file_keys": keys}
@@ -251,18 +240,19 @@ class QdrantLibraryWriter(WriterPart):
         contains them, or deletes them. So a source never has two documents with one path.
         """
         source_of = {known.key: known.source for known in stored_versions(self._catalog)}
-        unowned: list[str] = []
-        handed: defaultdict[str, list[str]] = defaultdict(list)
+        moved: defaultdict[str | None, list[str]] = defaultdict(list)
         chosen = {**where("source", source), "must_not": [one_of("versions", [version])]}
         for payload in self._documents.payloads(chosen, _DOCUMENT_FIELDS):
-            others = [source_of[key] for key in payload["versions"] if key in source_of]
-            (handed[others[0]] if others else unowned).append(payload["doc"])
-        for name, doc_ids in handed.items():
+            moved[next((source_of[key] for key in payload["versions"] if key in source_of), None)].append(
+                payload["doc"]
+            )
+        for name, doc_ids in moved.items():
             for some in batches(doc_ids, _BATCH):
-                self._chunks.set_payload({"source": name}, where("doc", *some))
-                self._documents.set_payload({"source": name}, list(map(codec.document_point_id, some)))
-        for some in batches(unowned, _BATCH):
-            self._store.remove_documents(some)
+                if name is None:
+                    self._store.remove_documents(some)
+                else:
+                    self._chunks.set_payload({"source": name}, where("doc", *some))
+                    self._documents.set_payload({"source": name}, list(map(codec.document_point_id, some)))
 
 
 def _source_name(library_id: str, tag: str | None) -> str:

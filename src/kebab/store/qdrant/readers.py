@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 
 from kebab.core.errors import Ambiguous, Corrupt, NotFound
@@ -30,7 +31,7 @@ from kebab.store.qdrant.lexical import QdrantLexicalIndex
 from kebab.store.qdrant.libraries import QdrantLibraryCatalog
 from kebab.store.qdrant.schema import SCHEMA, Schema
 from kebab.store.qdrant.state import LIBRARY_KIND, State, Stored, StoredVersion, searched_versions, stored_versions
-from kebab.store.qdrant.terms import OWN
+from kebab.store.qdrant.terms import LIBRARIES, OWN
 from kebab.store.qdrant.vectors import QdrantVectorStore, coverage
 from kebab.store.tags import folded, tag_records
 
@@ -114,11 +115,8 @@ class QdrantCatalog(Stored):
         """Yields the user's own documents, without damaged ones, which `kb verify` names."""
         for some in batches(self._ordered_ids(where("corpus", OWN)), _BATCH):
             for payload in self._read(some):
-                try:
-                    record = self._record(payload)
-                except Corrupt:
-                    continue
-                yield record
+                with suppress(Corrupt):
+                    yield self._record(payload)
 
     def _ordered_ids(self, chosen: Filter) -> list[str]:
         """The point ids of the selected documents, ordered by source and path."""
@@ -150,10 +148,9 @@ class QdrantCatalog(Stored):
 
     def find_document(self, key: str) -> DocumentRecord:
         key = storable(key)
-        for find in (self._by_id, self._by_path, self._by_library_path, self._by_prefix, self._by_link):
-            if found := find(key):
-                break
-        else:
+        ways = (self._by_id, self._by_path, self._by_library_path, self._by_prefix, self._by_link)
+        found = next(filter(None, (find(key) for find in ways)), [])
+        if not found:
             raise NotFound(f"No document {key} is indexed.", hint=_LIST_HINT)
         if len(found) > 1:
             names = sorted(f"{payload['source']}:{payload['path']}" for payload in found)
@@ -164,18 +161,15 @@ class QdrantCatalog(Stored):
 
     def in_libraries(self, path: str) -> dict[tuple[str, str], DocumentRecord]:
         path = storable(path)
-        versions = {version.key: version for version in stored_versions(self._catalog) if not version.in_making}
-        if not versions:
-            return {}
-        chosen = {"must": [one_of("within", [path]), one_of("versions", versions)]}
-        found = {
-            (versions[key].library, versions[key].tag): self._record(payload)
-            for payload in self._documents.payloads(chosen, [*codec.RECORD_FIELDS, "versions"])
-            if payload["path"] == path
-            for key in payload["versions"]
-            if key in versions
+        versions = [version for version in stored_versions(self._catalog) if not version.in_making]
+        chosen = {"must": [one_of("within", [path]), one_of("corpus", [LIBRARIES])]}
+        documents = list(self._documents.payloads(chosen, [*codec.RECORD_FIELDS, "versions"])) if versions else []
+        return {
+            (version.library, version.tag): self._record(payload)
+            for version in versions
+            for payload in documents
+            if payload["path"] == path and version.key in payload["versions"]
         }
-        return dict(sorted(found.items(), key=lambda item: item[0]))
 
     def body(self, doc_id: str) -> str:
         found = self._documents.retrieve([codec.document_point_id(doc_id)], payload=codec.TEXT_FIELDS)

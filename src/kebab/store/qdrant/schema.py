@@ -39,16 +39,17 @@ RESTORE = (
 
 _FILTERED = ("source", "corpus", "type", "format", "lang", "trust", "tagged", "within", "versions", "doc")
 """The fields of documents and chunks that filters use."""
+_KEYWORD = {"type": "keyword"}
 _ORDERED = {"type": "integer", "lookup": False, "range": True}
 _INDEXES: dict[str, dict[str, Any]] = {
     "chunks": {
-        **dict.fromkeys((*_FILTERED, "kind", "homes", "text_hash"), "keyword"),
+        **dict.fromkeys((*_FILTERED, "kind", "homes", "text_hash"), _KEYWORD),
         "day": _ORDERED,
         "terms": {"type": "integer", "lookup": True, "range": False},
     },
-    "documents": {**dict.fromkeys((*_FILTERED, "tags", "head", "name"), "keyword"), "day": _ORDERED},
-    "terms": {"begins": "keyword", "length": _ORDERED},
-    "catalog": {"what": "keyword"},
+    "documents": {**dict.fromkeys((*_FILTERED, "tags", "head", "name"), _KEYWORD), "day": _ORDERED},
+    "terms": {"begins": _KEYWORD, "length": _ORDERED},
+    "catalog": {"what": _KEYWORD},
 }
 _SPARSE = {"chunks": WORDS, "terms": SPELLING}
 _QUANTIZATION: dict[str, Any] = {
@@ -61,6 +62,7 @@ _SEGMENTS = 8
 take a server 26 s with two segments, and 11 s with eight.
 """
 _THREADS = 8
+_WAIT = {"wait": "true"}
 
 
 class Schema:
@@ -206,15 +208,17 @@ class Schema:
 
     def _refuse_undescribed(self) -> None:
         """Raises if there are documents but nothing that describes them, unless a reset has begun."""
-        info = self._info(self.documents.name)
-        if info is None or not set(_INDEXES["documents"]) <= set(info["payload_schema"]) or not self.documents.count():
+        try:
+            known = self.documents.info()["payload_schema"]
+        except Missing:
             return
+        if not known.keys() >= _INDEXES["documents"].keys() or not self.documents.count():
+            return
+        if self.catalog.exists() and self._is_given_up():
+            return
+        way_out = f"give it up with: kb --db {self.address} reset"
         if not self.catalog.exists():
             way_out = f"delete the collections that begin with {self._name}. on the servers"
-        elif not self._is_given_up():
-            way_out = f"give it up with: kb --db {self.address} reset"
-        else:
-            return
         message = f"{self.address} has documents, and what describes it is missing or damaged."
         hint = f"Restore {self.catalog.name} from a snapshot; or {way_out}"
         raise Corrupt(message, hint=hint, path=self.address)
@@ -229,9 +233,8 @@ class Schema:
             raise NotEmpty(f"{message}: {', '.join(foreign)}.", hint=hint, path=self.address)
 
     def _foreign(self) -> list[str]:
-        """The collections that have Kebab's names and are not Kebab's. Lists the collections before it looks for the
-        catalog's mark, because Kebab creates its collections after the mark.
-        """
+        """The collections that have Kebab's names and are not Kebab's."""
+        # Listed before the catalog's mark is looked for, because Kebab creates its collections after the mark.
         aliases, names = set(self._aliases()), self._names()
         fixed = {self.documents.name, self.terms.name}
         there = sorted(name for name in names | aliases if name in fixed or self._is_chunks_name(name))
@@ -245,18 +248,16 @@ class Schema:
 
     def current_chunks(self) -> str | None:
         """The name of the collection behind the alias of the chunks, or None."""
-        aliases = self._aliases()
-        return aliases.get(self.chunks.name)
+        return self._aliases().get(self.chunks.name)
 
     def chunks_collections(self) -> list[str]:
         """The names of all collections of chunks: several while chunks are moved, or after that was interrupted."""
-        named = (name for name in self._names() if name != self.chunks.name and self._is_chunks_name(name))
-        infos = {name: self._info(name) for name in named}
-        return sorted(name for name, info in infos.items() if info and WORDS in _params(info, "sparse_vectors"))
+        named = sorted(name for name in self._names() if name != self.chunks.name and self._is_chunks_name(name))
+        return [name for name in named if self._has_words(name)]
 
-    def spaces(self) -> list[str]:
-        """The names of the vectors that the collection of chunks can hold."""
-        return sorted(_params(self.chunks.info(), "vectors"))
+    def spaces(self) -> dict[str, Any]:
+        """The vectors that the collection of chunks can hold: name → size and distance."""
+        return dict(self.chunks.info()["config"]["params"].get("vectors") or {})
 
     def create_next_chunks(self, spaces: Iterable[VectorSpace]) -> Collection:
         """Creates and returns an empty collection of chunks with these vector spaces. It is not in use yet."""
@@ -267,12 +268,14 @@ class Schema:
         self._create({name: "chunks"}, spaces)
         return self._collection(name)
 
-    def drop_unused_chunks(self) -> None:
-        """Deletes collections of chunks that are not in use, which an interrupted move left."""
+    def unused_chunks(self) -> list[str]:
+        """The names of collections of chunks that an interrupted move left."""
         used = self.current_chunks()
-        for name in self.chunks_collections():
-            if name != used:
-                self._change("DELETE", f"/collections/{name}")
+        return [name for name in self.chunks_collections() if name != used]
+
+    def drop_unused_chunks(self) -> None:
+        for name in self.unused_chunks():
+            self._change("DELETE", f"/collections/{name}")
 
     def use_chunks(self, name: str) -> None:
         """Points the alias to this collection. One request does it, so a search sees the old or the new one."""
@@ -281,11 +284,10 @@ class Schema:
             actions.insert(0, {"delete_alias": {"alias_name": self.chunks.name}})
         self._change("POST", "/collections/aliases", {"actions": actions})
 
-    def _info(self, name: str) -> dict[str, Any] | None:
-        """The server's description of a collection, or None if it does not exist."""
+    def _has_words(self, name: str) -> bool:
         with suppress(Missing):
-            return self._collection(name).info()
-        return None
+            return WORDS in (self._collection(name).info()["config"]["params"].get("sparse_vectors") or {})
+        return False
 
     def _is_chunks_name(self, name: str) -> bool:
         return re.fullmatch(rf"{re.escape(self.chunks.name)}(\.\d+)?", name) is not None
@@ -301,15 +303,19 @@ class Schema:
         """Creates collections (name → kind) with their indexes, several at a time: that takes no longer than one."""
         spaces = list(spaces)
         servers = len(self._client.ask("GET", "/cluster").get("peers") or {}) or 1
-        bodies = {name: self._collection_body(kind, spaces, servers) for name, kind in kinds.items()}
-        self._at_once(partial(self._create_collection, name, body) for name, body in bodies.items())
-        self._at_once(
-            partial(self._create_index, name, field, form)
-            for name, kind in kinds.items()
-            for known in [self._collection(name).info()["payload_schema"]]
-            for field, form in _INDEXES[kind].items()
-            if field not in known
-        )
+        with ThreadPoolExecutor(_THREADS) as pool:
+            bodies = [self._collection_body(kind, spaces, servers) for kind in kinds.values()]
+            list(pool.map(self._create_collection, kinds, bodies))
+            lacking = [
+                (name, {"field_name": field, "field_schema": {**form, "on_disk": self._settings.on_disk}})
+                for name, kind in kinds.items()
+                for known in [self._collection(name).info()["payload_schema"]]
+                for field, form in _INDEXES[kind].items()
+                if field not in known
+            ]
+            list(
+                pool.map(lambda index: self._change("PUT", f"/collections/{index[0]}/index", index[1], _WAIT), lacking)
+            )
 
     def _collection_body(self, kind: str, spaces: list[VectorSpace], servers: int) -> dict[str, Any]:
         on_disk, replicas, shards = self._settings.on_disk, self._settings.replicas, self._settings.shards
@@ -336,30 +342,8 @@ class Schema:
         return body
 
     def _create_collection(self, name: str, body: dict[str, Any]) -> None:
-        if self._collection(name).exists():
-            return
         try:
             self._change("PUT", f"/collections/{name}", body)
         except StatusError as error:
-            if "already exists" not in error.message:  # another process was faster
+            if "already exists" not in error.message:
                 raise
-
-    def _create_index(self, name: str, field: str, form: Any) -> None:
-        if self._settings.on_disk:
-            form = {**({"type": form} if isinstance(form, str) else form), "on_disk": True}
-        body = {"field_name": field, "field_schema": form}
-        self._change("PUT", f"/collections/{name}/index", body, {"wait": "true"})
-
-    def _at_once(self, tasks: Iterable[Callable[[], None]]) -> None:
-        def run(task: Callable[[], None]) -> None:
-            try:
-                task()
-            finally:
-                self._client.close()
-
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(run, tasks))
-
-
-def _params(info: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return info["config"]["params"].get(name) or {}

@@ -1,6 +1,4 @@
-"""Reads the small data that every reader and writer needs at once: index configuration, sizes, sources and notes. Also
-reads library versions.
-"""
+"""The small data that every reader and writer needs: index configuration, sizes, sources, notes, library versions."""
 
 from __future__ import annotations
 
@@ -11,7 +9,6 @@ from typing import Any, NamedTuple
 from kebab.analysis.terms import terms_of_note
 from kebab.core.documents import Repository
 from kebab.core.libraries import VectorSpace
-from kebab.core.ports import ColumnWeights
 from kebab.core.records import ContextNote
 from kebab.core.text import storable
 from kebab.store.fts5.chunk_columns import ChunkColumns
@@ -61,9 +58,7 @@ class StoredSource(NamedTuple):
 
 
 class StoredVersion(NamedTuple):
-    """A version of a library. All its documents and chunks list its key. The catalog alone decides which keys are
-    searched, so one write replaces the old version, however many chunks it has.
-    """
+    """A version of a library. All its documents and chunks list its key. The catalog decides which keys are searched."""
 
     key: str
     library: str
@@ -112,15 +107,8 @@ class State(NamedTuple):
         """The vector spaces in the order in which they were added."""
         return [VectorSpace(*space) for space in self.meta.get("spaces") or ()]
 
-    @property
-    def weights(self) -> ColumnWeights:
-        """How much each column counts in the stored vectors."""
-        return ColumnWeights(**self.meta.get("weights") or {})
-
     def is_too_new(self, payload: Payload) -> bool:
-        """Whether the chunk is of a library that was added after this state was read. There was no library then, so
-        searches do not leave out its chunks.
-        """
+        """Whether the chunk is of the first library, added after this state was read: searches do not leave it out."""
         return payload["corpus"] == LIBRARIES and not self.has_libraries
 
     def notes_above(self, payload: Mapping[str, Any]) -> tuple[str, ...]:
@@ -168,21 +156,14 @@ def read_state(catalog: Collection) -> State:
 
 def stored_versions(catalog: Collection, library_id: str | None = None) -> list[StoredVersion]:
     """The versions of a library, or of all. Damaged ones are left out: `kb verify` finds their documents."""
-    found = []
-    for point in catalog.scroll(where("what", "version")):
-        values = {field: point["payload"].get(field) for field in StoredVersion._fields}
-        version = StoredVersion(**{**values, "key": point["id"]})
-        texts = (version.library, version.tag, version.source)
-        if all(isinstance(text, str) for text in texts) and isinstance(version.in_making, bool):
-            found.append(version)
-    found = [version for version in found if library_id in (None, version.library)]
+    points = catalog.scroll(where("what", "version"))
+    read = (StoredVersion(point["id"], *map(point["payload"].get, StoredVersion._fields[1:])) for point in points)
+    found = [version for version in read if None not in version[1:5] and library_id in (None, version.library)]
     return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
 
 
 def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> list[str]:
-    """The keys of the complete versions. `library_id`: empty for all libraries. `tag`: None for all versions, empty for
-    the default branch.
-    """
+    """The keys of the complete versions. `library_id`: empty for all. `tag`: None for all, empty for the default branch."""
     return [
         version.key
         for version in stored_versions(catalog, storable(library_id) or None)
@@ -192,12 +173,13 @@ def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> 
 
 def _source(payload: Payload) -> StoredSource | None:
     values: dict[str, Any] = {field: payload.get(field) for field in StoredSource._fields}
-    if any(values[field] is None for field in ("name", "kind", "trust_level", "created_at")):
+    if None in map(values.get, ("name", "kind", "trust_level", "created_at")):
         return None
-    repository, notes = values["repository"], values["notes"]
+    repository, notes = values["repository"], values["notes"] or ()
     values["repository"] = Repository(*repository) if _is_row(repository, Repository) else None
-    values["notes"] = tuple(ContextNote(*note) for note in notes or () if _is_row(note, ContextNote))
-    return StoredSource(**values)
+    return StoredSource(
+        **{**values, "notes": tuple(ContextNote(*note) for note in notes if _is_row(note, ContextNote))}
+    )
 
 
 def _is_row(values: Any, of: type[Repository | ContextNote | VectorSpace | CorpusSize]) -> bool:

@@ -18,13 +18,12 @@ from kebab.core.ports import Embedder
 from kebab.core.records import Check
 from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.qdrant.client import Client, Missing, our_errors
-from kebab.store.qdrant.documents import QdrantDocumentStore
+from kebab.store.qdrant.documents import QdrantDocumentStore, QdrantNoteStore
 from kebab.store.qdrant.health import health_checks
-from kebab.store.qdrant.index_writer import IndexWriter, WriterPart
+from kebab.store.qdrant.index_writer import IndexWriter, WriterPart, forget_unused_words, rebuild_fts, recover
 from kebab.store.qdrant.integrity import integrity_checks
 from kebab.store.qdrant.libraries import QdrantLibraryWriter
 from kebab.store.qdrant.readers import QdrantReading
-from kebab.store.qdrant.reanalysis import QdrantNoteStore, forget_unused_words, rebuild_fts, recover
 from kebab.store.qdrant.schema import SCHEMA, Schema
 from kebab.store.qdrant.state import State, read_state
 from kebab.store.qdrant.vectors import QdrantVectorWriter, UnusedVectors

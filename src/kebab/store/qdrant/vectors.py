@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import hypot
 from typing import Any
@@ -36,19 +36,13 @@ from kebab.store.qdrant.state import State, Stored
 
 _QUERY_DIGITS = 7  # digits of a number in a query vector: as many as a float32 has
 _OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
-"""By quantization: a quantized search takes this many times the wanted candidates, and compares them by their full
-vectors.
-"""
+"""A quantized search takes this many times the wanted candidates, and compares them by their full vectors."""
 _LEAST_EF = 128  # least number of candidates (hnsw_ef) in the graph of vectors
 _BATCH = 250
 _LENGTH_OFF = 0.02  # how far the length of a float16 vector may be from 1
 _DIGITS = 5  # significant digits that identify a float16
 _MOST_UNUSED = 20_000  # if there are more unused vectors, all of them are deleted
 _PENDING_FIELDS = ["path", "title", "headings", "text", "chunk"]
-
-
-def _with(space: str) -> Filter:
-    return {"must": [{"has_vector": space}]}
 
 
 class QdrantVectorStore(Stored):
@@ -141,37 +135,25 @@ def _is_held(schema: Schema, state: State, space: str) -> bool:
     held = state.meta.get("held_spaces")
     if held is not None and state.meta.get("complete_vectors"):  # nothing was written since `held_spaces` was stored
         return space in held
-    return schema.chunks.has_any(_with(space))
+    return schema.chunks.has_any({"must": [{"has_vector": space}]})
 
 
 class UnusedVectors:
-    """Stores the vectors of texts that no chunk has now, by the hash of the text, so that a text that was moved is not
-    embedded again.
-    """
+    """Vectors of texts that no chunk has now, by the hash of the text, so that a moved text is not embedded again."""
 
     def __init__(self, catalog: PointCollection) -> None:
         self._catalog = catalog
 
-    def keep(self, space: str, vectors: Mapping[str, bytes]) -> int:
-        """Stores float16 vectors by the hash of their text, and returns how many of them were new."""
-        points = {point_id("kept vector", space, text_hash): data for text_hash, data in vectors.items()}
-        known = {point["id"] for point in self._catalog.retrieve(points, payload=False)}
-        new = {identifier: data for identifier, data in points.items() if identifier not in known}
+    def keep(self, vectors: Iterable[tuple[str, str, bytes]]) -> int:
+        """Stores vectors (space, hash of the text, float16), and returns how many of them were new."""
+        new = {point_id("kept vector", space, text_hash): data for space, text_hash, data in vectors}
+        for known in self._catalog.retrieve(list(new), payload=False):
+            del new[known["id"]]
         self._catalog.upsert(
             {"id": identifier, "vector": {}, "payload": {"what": "kept_vector", "data": b64encode(data).decode()}}
             for identifier, data in new.items()
         )
         return len(new)
-
-    def keep_of(self, chunks: Iterable[Point]) -> None:
-        """Keeps the vectors of chunks that are about to be deleted."""
-        by_space: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
-        for point in chunks:
-            for space, vector in point["vector"].items():
-                if space != WORDS:
-                    by_space[space][point["payload"]["text_hash"]] = codec.to_float16(vector)
-        for space, vectors in by_space.items():
-            self.keep(space, vectors)
 
     def find(self, space: str, hashes: Iterable[str]) -> dict[str, list[float]]:
         wanted = {point_id("kept vector", space, text_hash): text_hash for text_hash in hashes}
@@ -188,12 +170,12 @@ class UnusedVectors:
 
 class QdrantVectorWriter(WriterPart):
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._pending(self._without_primary(embedders), after, limit)
+        return self._first(none_of("homes", map(self._space, embedders)), after, limit)
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._pending(self._without(embedder), after, limit)
+        return self._first({"must_not": [{"has_vector": self._space(embedder)}]}, after, limit)
 
-    def _pending(self, chosen: Filter, after: Key | None, limit: int) -> list[PendingChunk]:
+    def _first(self, chosen: Filter, after: Key | None, limit: int) -> list[PendingChunk]:
         points = self._chunks.scroll(chosen, payload=_PENDING_FIELDS, batch=min(limit, 1000) + 1, after=after)
         return list(map(_pending_chunk, islice(points, limit)))
 
@@ -201,19 +183,13 @@ class QdrantVectorWriter(WriterPart):
         return list(map(_pending_chunk, self._chunks.retrieve(keys, payload=_PENDING_FIELDS)))
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        return self._chunks.count(self._without_primary(embedders))
+        return self._chunks.count(none_of("homes", map(self._space, embedders)))
 
     def count_pending_in(self, embedder: Embedder) -> int:
-        return self._chunks.count(self._without(embedder))
+        return self._chunks.count({"must_not": [{"has_vector": self._space(embedder)}]})
 
     def is_primary(self, embedder: Embedder) -> bool:
-        return bool(self._chunks.count(where("homes", self._space(embedder))))
-
-    def _without_primary(self, embedders: Sequence[Embedder]) -> Filter:
-        return {"must_not": [one_of("homes", map(self._space, embedders))]}
-
-    def _without(self, embedder: Embedder) -> Filter:
-        return {"must_not": [{"has_vector": self._space(embedder)}]}
+        return self._chunks.has_any(where("homes", self._space(embedder)))
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
         known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
@@ -231,8 +207,8 @@ class QdrantVectorWriter(WriterPart):
         for known in self._known_vectors(space, set(new)):
             del new[known]
         lengths = {text: hypot(*codec.from_float16(data)) for text, data in new.items()}
-        right = {text: data for text, data in new.items() if abs(lengths[text] - 1) < _LENGTH_OFF}
-        return UnusedVectors(self._catalog).keep(space, right)
+        right = [(space, text, data) for text, data in new.items() if abs(lengths[text] - 1) < _LENGTH_OFF]
+        return UnusedVectors(self._catalog).keep(right)
 
     def _known_vectors(self, space: str, hashes: set[str]) -> dict[str, list[float]]:
         """The stored vectors of these texts, by the hash of the text."""
@@ -244,24 +220,22 @@ class QdrantVectorWriter(WriterPart):
         return found | UnusedVectors(self._catalog).find(space, hashes - found.keys())
 
     def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, primary: bool) -> None:
-        """Stores a vector for each chunk. The vector is written before the payload that lists it."""
+        """Stores a vector for each chunk that still exists. The vector is written before the payload that lists it."""
         space = self._space(embedder)
-        for some in batches(vectors.items(), _BATCH):
-            self._chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
-            points = self._chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])
-            for primaries, spaces, ids in _grouped(points, space, primary=primary, is_held=True):
-                # Hits name the model of a primary space or, if the chunk has none, of any space.
-                named = {"model": embedder.name} if primary or primaries.isdisjoint(spaces) else {}
-                self._chunks.set_payload({"homes": sorted(primaries), "spaces": sorted(spaces), **named}, ids)
+        for some in batches(vectors, _BATCH):
+            points = self._chunks.retrieve(some, payload=["homes", "spaces"])
+            new = [{"id": point["id"], "vector": {space: vectors[point["id"]]}} for point in points]
+            listed = _listing(points, space, primary=primary, is_held=True, model=embedder.name)
+            self._chunks.change([{"update_vectors": {"points": new}}, *listed] if new else [])
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
         gone = {(embedder.name, embedder.version) for embedder in embedders}
-        self._keep_spaces(lambda space: (space.model, space.version) not in gone)
+        self._keep_spaces([space for space in self._state.spaces if (space.model, space.version) not in gone])
         self.remember_complete(None)
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
         ours = set(map(self._space, embedders))
-        self._keep_spaces(lambda space: space.fingerprint in ours)
+        self._keep_spaces([space for space in self._state.spaces if space.fingerprint in ours])
         if second is None:  # vectors for questions in other scripts are not updated any more
             for space in ours - {self._space(embedders[0])}:
                 self._forget(space, {"must": [{"has_vector": space}], "must_not": [one_of("homes", [space])]})
@@ -272,22 +246,22 @@ class QdrantVectorWriter(WriterPart):
 
     def remember_complete(self, models: str | None) -> None:
         names = [space.fingerprint for space in self._state.spaces]
-        held = None if models is None else [name for name in names if self._chunks.has_any(_with(name))]
+        held = models and [name for name in names if self._chunks.has_any({"must": [{"has_vector": name}]})]
         self._writer.remember(complete_vectors=models, held_spaces=held)
 
-    def _keep_spaces(self, is_kept: Callable[[VectorSpace], bool]) -> None:
+    def _keep_spaces(self, kept: Sequence[VectorSpace]) -> None:
         """Deletes the vectors of all other spaces. The collection has those named vectors until chunks are moved."""
-        for name in [space.fingerprint for space in self._state.spaces if not is_kept(space)]:
+        for name in [space.fingerprint for space in self._state.spaces if space not in kept]:
             # Chunks that list a vector but lack it are included: otherwise they would never be embedded again.
             claims = [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]
             self._forget(name, {"should": claims})
-        self._remember_spaces(filter(is_kept, self._state.spaces))
+        self._remember_spaces(kept)
 
     def _forget(self, space: str, chosen: Filter) -> None:
         for some in batches(self._chunks.scroll(chosen, payload=["homes", "spaces"]), _BATCH):
-            for primaries, spaces, ids in _grouped(some, space, primary=False, is_held=False):
-                self._chunks.set_payload({"homes": sorted(primaries), "spaces": sorted(spaces)}, ids)
-                self._chunks.delete_vectors([space], ids)
+            gone = {"vector": [space], "points": [point["id"] for point in some]}
+            listed = _listing(some, space, primary=False, is_held=False)
+            self._chunks.change([*listed, {"delete_vectors": gone}])
 
     def _space(self, embedder: Embedder) -> str:
         """The name of the embedder's vector space, which is created if it is new."""
@@ -318,19 +292,21 @@ class QdrantVectorWriter(WriterPart):
         self._writer.remember(quantization=self._schema.quantization)
 
 
-def _grouped(
-    points: Sequence[Point], space: str, *, primary: bool, is_held: bool
-) -> list[tuple[frozenset[str], frozenset[str], list[Key]]]:
-    """Groups the points by their new primary spaces and spaces. `primary` and `is_held`: whether this space is among
-    the primary spaces, and among the spaces.
+def _listing(
+    points: Iterable[Point], space: str, *, primary: bool, is_held: bool, model: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Operations that set whether chunks list this space among their primary spaces, and among their spaces. Hits name
+    the model of a primary space or, if the chunk has none, of any space.
     """
-    groups: defaultdict[tuple[frozenset[str], frozenset[str]], list[Key]] = defaultdict(list)
+    groups: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Key]] = defaultdict(list)
     for point in points:
-        primaries, spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
-        groups[
-            primaries | {space} if primary else primaries - {space}, spaces | {space} if is_held else spaces - {space}
-        ].append(point["id"])
-    return [(primaries, spaces, ids) for (primaries, spaces), ids in groups.items()]
+        primaries, spaces = ({*point["payload"][key]} - {space} for key in ("homes", "spaces"))
+        primaries |= {space} if primary else set()
+        spaces |= {space} if is_held else set()
+        groups[tuple(sorted(primaries)), tuple(sorted(spaces))].append(point["id"])
+    for (homes, listed), ids in groups.items():
+        named = {"model": model} if model and (primary or set(homes).isdisjoint(listed)) else {}
+        yield {"set_payload": {"payload": {"homes": homes, "spaces": listed, **named}, "points": ids}}
 
 
 def _pending_chunk(point: Point) -> PendingChunk:

@@ -50,9 +50,7 @@ class WriterLease:
             time.sleep(_POLL_S)
 
     def _try_to_take(self) -> bool:
-        """Takes the lease if it has expired or its holder is dead, and returns whether this writer holds it now. The
-        clocks of two machines should agree within some seconds.
-        """
+        """Takes the lease if it has expired or its holder is dead, and returns whether this writer holds it now."""
         lease = _stored(self._catalog)
         asked, wall = _clock(), time.time()
         free: list[Filter] = [{"key": "until", "range": {"lt": wall}}]
