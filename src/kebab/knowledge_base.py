@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from kebab.ingest.sources import Description
     from kebab.library.libraries import Libraries
     from kebab.search.fetching import Fetched
+    from kebab.upkeep.checks import VerifyReport
     from kebab.upkeep.migration import Migration
-    from kebab.upkeep.verify import VerifyReport
 
 Texts = str | Sequence[str]
 """One text, or several."""
@@ -390,13 +390,13 @@ class KnowledgeBase:
             return fetching.fetch_cited(catalog, uri)
 
     def verify(self) -> VerifyReport:
-        from kebab.upkeep.verify import verify
+        from kebab.upkeep.checks import verify
 
         return verify(self.session)
 
     def file_of(self, source: str, path: str) -> Path:
         """The file of a document on disk; NotFound if it has none."""
-        from kebab.upkeep.verify import locate
+        from kebab.upkeep.checks import locate
 
         for record in self.sources():
             if record.name == source and record.root is not None:
@@ -405,7 +405,7 @@ class KnowledgeBase:
 
     def place_of(self, hit: SearchHit) -> tuple[Path, int | None]:
         """The file of a hit, and the line where its passage begins now, or None if it has no lines."""
-        from kebab.upkeep.verify import line_in_file
+        from kebab.upkeep.checks import line_in_file
 
         file = self.file_of(hit.source, hit.doc_path)
         return file, line_in_file(file, hit, lambda: self.fetch_chunk(hit.chunk_id).text)
@@ -452,7 +452,7 @@ class KnowledgeBase:
         return self.session.store.size()
 
     def health(self) -> list[Check]:
-        from kebab.upkeep.doctor import health
+        from kebab.upkeep.checks import health
 
         return health(self.session)
 

@@ -11,8 +11,7 @@ import pytest
 
 import kebab
 from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
-from kebab.evaluation.misses import explain_misses
-from kebab.evaluation.report_page import MOST_BYTES, report_page
+from kebab.evaluation.report_page import MOST_BYTES, explain_misses, report_page
 from kebab.evaluation.runner import RunOptions, run
 from kebab.wire.evaluation import EvalReportV1
 

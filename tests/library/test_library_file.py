@@ -18,7 +18,6 @@ from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.spans import LineSpan
 from kebab.library.library_file import (
     FileVersion,
-    LibraryContents,
     is_library_file,
     open_library_file,
     write_library_file,
@@ -49,7 +48,7 @@ def file(tmp_path: Path, library: MakeLibrary) -> Path:
     path = tmp_path / "widget.kebab"
     versions = (FileVersion(None, "c0ffee", ((0, "key"),)), FileVersion("v1", None, ((0, "key"),)))
     vectors = [(SPACE, [(b"h" * 16, b"\x00\x3c\x00\x00"), (b"i" * 16, b"\x00\x00\x00\x3c")])]
-    write_library_file(path, LibraryContents(library(rules=("Close it",)), versions, [DOCUMENT], vectors))
+    write_library_file(path, library(rules=("Close it",)), versions, [DOCUMENT], vectors)
     return path
 
 
@@ -72,10 +71,8 @@ def test_the_same_library_gives_the_same_bytes_and_no_path_of_this_machine(
 ) -> None:
     other = tmp_path / "other.kebab"
     for path in (file, other):
-        contents = LibraryContents(
-            library(origin=str(tmp_path)), (FileVersion(None, None, ((0, "key"),)),), [DOCUMENT], []
-        )
-        write_library_file(path, contents)
+        versions = [FileVersion(None, None, ((0, "key"),))]
+        write_library_file(path, library(origin=str(tmp_path)), versions, [DOCUMENT], [])
     assert file.read_bytes() == other.read_bytes()
     with zipfile.ZipFile(file) as archive:
         assert not any(str(tmp_path).encode() in archive.read(name) for name in archive.namelist())
@@ -201,5 +198,5 @@ def test_another_zip_archive_is_no_library_file(tmp_path: Path) -> None:
 
 def test_an_unwritable_place_is_an_error_and_leaves_no_file(tmp_path: Path, library: MakeLibrary) -> None:
     with pytest.raises(SourceError, match="cannot be written"):
-        write_library_file(tmp_path / "none" / "x.kebab", LibraryContents(library(), (), [], []))
+        write_library_file(tmp_path / "none" / "x.kebab", library(), (), [], [])
     assert not [path for path in tmp_path.rglob("*") if "kebab" in path.name]

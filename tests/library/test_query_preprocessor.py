@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.core.query_tree import parse
-from kebab.library.search_service import preprocess
+from kebab.library.libraries import preprocess
 
 
 @pytest.mark.parametrize(

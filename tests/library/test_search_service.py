@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kebab
-from kebab.library.search_service import SearchService
+from kebab.library.libraries import SearchService
 
 PAGES = {
     "one": ["A dial shows a number.", "A dial dial dial dial.", "Colours are free."],

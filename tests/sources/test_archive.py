@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kebab.core.errors import SourceError
-from kebab.sources.archive import read_archive
+from kebab.sources.origin import read_archive
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "tar": bytes,
@@ -83,7 +83,7 @@ READING = """
 import resource, sys
 from pathlib import Path
 from kebab.core.errors import SourceError
-from kebab.sources.archive import read_archive
+from kebab.sources.origin import read_archive
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 try:
     read_archive("bomb.tar.gz", Path(sys.argv[1]).read_bytes())
@@ -114,7 +114,7 @@ def test_many_headers_for_one_file_count_together() -> None:
 
 
 def test_skipped_files_count_against_the_limit_of_unpacked_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kebab.sources.archive._MOST_UNPACKED_BYTES", 80 << 20)
+    monkeypatch.setattr("kebab.sources.origin._MOST_UNPACKED_BYTES", 80 << 20)
     packed = tar(*(plain(f"r/{number}.bin", bytes(65 << 20)) for number in range(2)))
     with pytest.raises(SourceError, match="more than 80 MB") as caught:
         read_archive("x.tar", gzip.compress(packed, 1))

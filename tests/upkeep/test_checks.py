@@ -12,7 +12,7 @@ import kebab
 from kebab.core.errors import ModelCorrupt
 from kebab.core.records import Check
 from kebab.embedding import granite
-from kebab.upkeep.doctor import model_check
+from kebab.upkeep.checks import model_check
 
 if TYPE_CHECKING:
     from tests.conftest import Toy

@@ -178,6 +178,15 @@ class GoldenSetError(KebabError, code="invalid_golden_set"):
     """A file of judged queries, or of their results, that cannot be read."""
 
 
+@contextmanager
+def file_errors(path: object, what: str, hint: str, kind: type[KebabError] = SourceError) -> Iterator[None]:
+    """Converts every OSError of the `with` block to an error of this kind, for example: PATH cannot be read: REASON."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path} {what}: {error.strerror or error}.", hint=hint, path=str(path)) from error
+
+
 class MissingExtra(KebabError, code="missing_extra"):
     """An optional package is not installed."""
 

@@ -9,11 +9,12 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.core.errors import GoldenSetError, SourceError, UsageError
+from kebab.core.errors import GoldenSetError, UsageError, file_errors
 from kebab.core.private_files import open_file
 from kebab.wire import to_json
 from kebab.wire.evaluation import EvalReportV1
 
+_ANOTHER = "Name another file with --out."
 _HINT = "Make one with: kb eval run FILE --out RUN.json"
 
 
@@ -35,13 +36,8 @@ def _refuse_unless(beginning: bytes, path: Path, what: str) -> None:
     """Raises UsageError unless the file is missing, is empty, or begins like this."""
     if not path.exists():
         return
-    try:
-        with path.open("rb") as file:
-            found = file.read(200)
-    except OSError as error:
-        raise SourceError(
-            f"{path} cannot be read: {error.strerror}.", hint="Name another file with --out.", path=str(path)
-        ) from error
+    with file_errors(path, "cannot be read", _ANOTHER), path.open("rb") as file:
+        found = file.read(200)
     if found and not re.match(beginning, found, re.DOTALL):
         raise UsageError(
             f"{path} exists already, and is no {what}.", hint="Name another file with --out, or delete it first."
@@ -49,21 +45,15 @@ def _refuse_unless(beginning: bytes, path: Path, what: str) -> None:
 
 
 def write_text(text: str, path: Path) -> None:
-    try:
-        with open_file(path, "w") as file:
-            file.write(text)
-    except OSError as error:
-        raise SourceError(
-            f"{path} cannot be written: {error.strerror}.", hint="Name another file with --out.", path=str(path)
-        ) from error
+    with file_errors(path, "cannot be written", _ANOTHER), open_file(path, "w") as file:
+        file.write(text)
 
 
 def read_run(path: Path) -> EvalReportV1:
     """The report in a file that `kb eval run --out` wrote; any other file is an error."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise GoldenSetError(f"{path} cannot be read: {error.strerror}.", hint=_HINT, path=str(path)) from error
+        with file_errors(path, "cannot be read", _HINT, GoldenSetError):
+            data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise GoldenSetError(f"{path} is no run: it has no JSON.", hint=_HINT, path=str(path)) from error
     if not isinstance(data, dict) or data.get("schema_version") != "eval_report.v1":

@@ -6,18 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kebab.core.documents import Block
 from kebab.core.errors import ParseError
+from kebab.core.records import DocumentRecord
+from kebab.core.search import SearchFilters
 from kebab.core.text import LineTable
+from kebab.knowledge_base import KnowledgeBase
 from kebab.parsing.registry import parser_for
 from kebab.wire.evaluation import EvalSuggestionV1
-
-if TYPE_CHECKING:
-    from kebab.core.records import DocumentRecord
-    from kebab.core.search import SearchFilters
-    from kebab.knowledge_base import KnowledgeBase
 
 _HEADER = """\
 # Candidates for a golden set, from the headings of your documents. Go over each of them:

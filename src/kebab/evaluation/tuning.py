@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kebab.core.errors import UsageError
 from kebab.evaluation.golden_sets import GoldenSet
-from kebab.evaluation.judgements import Judgement, judge
 from kebab.evaluation.metrics import paired_difference, rounded
-from kebab.evaluation.runner import RunOptions, search_for, values_of
+from kebab.evaluation.runner import Judgement, RunOptions, judge, search_for, values_of
+from kebab.knowledge_base import KnowledgeBase
 from kebab.search.options import SearchRequest
 from kebab.wire.evaluation import EvalTrialV1, EvalTuningV1
-
-if TYPE_CHECKING:
-    from kebab.knowledge_base import KnowledgeBase
 
 FOLDS = 5
 _LEAST_QUERIES = 2 * FOLDS

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kebab.core.documents import Source
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.records import ContextNote
 from kebab.core.text import nfc, storable
-
-if TYPE_CHECKING:
-    from kebab.session import Session
+from kebab.session import Session
 
 MOST_CHARACTERS = 1000
 """The most characters of a note."""

@@ -10,16 +10,14 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kebab.core.errors import KebabError, Locked, SourceError
 from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import IngestReport
 from kebab.ingest.run import ingest
+from kebab.session import Session
 from kebab.sources.watching import Watch
-
-if TYPE_CHECKING:
-    from kebab.session import Session
 
 _TICK_S = 0.3
 _EMBEDDING_S = 5.0

@@ -1,15 +1,25 @@
-"""The operations that HTTP and MCP share. Most of them take plain options and return wire objects."""
+"""The operations that HTTP and MCP share, the checks of their arguments, and the threads that run them.
+
+Most operations take plain options and return wire objects.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
 
 from kebab._version import __version__
 from kebab.core.checking import checked, unknown
-from kebab.core.errors import KebabError, Refused, UsageError
+from kebab.core.deadline import time_limit
+from kebab.core.errors import KebabError, Refused, TimedOut, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.search.fetching import Opened, open_cited
 from kebab.search.options import ALIASES, FILTERS, SearchRequest
@@ -224,3 +234,77 @@ class Service:
     def require_write(self) -> None:
         if not self.allow_write:
             raise Refused("This server only reads.", hint="Start it with --allow-write, or use kb ingest.")
+
+
+_Result = TypeVar("_Result")
+is_long: ContextVar[bool] = ContextVar("is_long", default=False)
+"""Whether the current request has much more text than a question. Long requests share one thread, because they take
+many times as long and would make short ones wait."""
+
+
+class Workers:
+    """Runs calls in a few threads, about one per processor: each thread has a connection with its own cache."""
+
+    def __init__(self, timeout_s: float | None) -> None:
+        """`timeout_s`: seconds that a call may take; None means no limit."""
+        self._timeout_s = timeout_s
+        self._limiters: dict[bool, anyio.CapacityLimiter] = {}
+
+    async def run(self, call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
+        """Returns the result of a call, or raises TimedOut. `kebab.core.deadline` tells the call its time limit."""
+        with time_limit(self._timeout_s) as deadline:  # the thread gets a copy of this context
+            try:
+                with anyio.fail_after(self._timeout_s):
+                    return await run_sync(
+                        partial(call, *args, **options), limiter=self._places(), abandon_on_cancel=True
+                    )
+            except TimeoutError as error:
+                hint = "Ask for less, or raise serve.timeout_s."
+                raise TimedOut(f"No answer was ready after {self._timeout_s:g} s.", hint=hint) from error
+            finally:
+                deadline.give_up()
+
+    async def run_to_end(self, call: Callable[..., _Result], *args: Any) -> _Result:
+        """Returns the result of a call that has no time limit and is not abandoned if the caller disconnects. The call
+        may check that itself, with anyio.from_thread.check_cancelled.
+        """
+        return await run_sync(partial(call, *args), limiter=self._places())
+
+    def patient(self, seconds: float) -> Workers:
+        """Other workers with more time, for calls that wait for a remote model and must not block searches."""
+        return Workers(None if self._timeout_s is None else self._timeout_s + seconds)
+
+    def _places(self) -> anyio.CapacityLimiter:
+        long = is_long.get()
+        if long not in self._limiters:
+            self._limiters[long] = anyio.CapacityLimiter(1 if long else max(4, (os.cpu_count() or 2) + 2))
+        return self._limiters[long]
+
+
+Schema = Mapping[str, Any]
+KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}
+
+
+def checked_argument(name: str, value: Any, schema: Schema) -> Any:
+    """Returns the value if its schema allows it (as an integer, 10.0 becomes 10); otherwise raises UsageError."""
+    kind = KINDS[schema["type"]]
+    text = schema.get("items", schema)
+    value = checked(
+        name,
+        value,
+        kind,
+        least=schema.get("minimum"),
+        most=schema.get("maximum"),
+        choices=text.get("enum", ()),
+        longest=text.get("maxLength"),
+        may_be_empty="minLength" not in text and "pattern" not in text,
+    )
+    if kind is list and any("\0" in item for item in value):
+        raise UsageError(f"{name} contains a null character.", hint="Send plain text.")
+    return value
+
+
+def require(names: Iterable[str], given: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in given:
+            raise UsageError(f"{name} is missing.", hint="It has to be named.")

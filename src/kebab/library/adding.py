@@ -38,13 +38,14 @@ from kebab.core.text import one_line
 from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import Failure, IngestReport, quiet
 from kebab.ingest.run import Fingerprints
+from kebab.library.docs import refuse_other_organisations
 from kebab.library.extraction import SnippetChunker
 from kebab.library.library_file import import_vectors, import_version, is_library_file, open_library_file
 from kebab.library.ranking import to_fixed, trust_score
-from kebab.library.search_service import open_search_service, refuse_other_organisations
 from kebab.library.snippets import is_llms_txt
 from kebab.library.steering import Steering, documentation_files, steering_of
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
+from kebab.library.versions import ordered
 from kebab.sources.git_repository import on_github, same_repository
 from kebab.sources.origin import Origin, check_tags, checked_id, library_tree, origin_of
 from kebab.sources.web import repository_facts
@@ -77,8 +78,8 @@ def add(
     library_id = checked_id(given.library_id or origin.library_id)
     refuse_other_organisations(library_id, session.settings)
     known: Library | None = None
-    with suppress(NotFound), open_search_service(session) as service:  # there may be no database yet
-        known = service.known(library_id)
+    with suppress(NotFound):  # there may be no database yet
+        known = _stored(session, library_id)
     is_other = known is not None and not _is_same_origin(known, origin)
     if known and is_other and given.library_id is None and any(version.indexed_at for version in known.versions):
         raise UsageError(
@@ -221,8 +222,12 @@ def _index(
             run.index(library, origin, tags, with_previous=purpose == "kb lib add", replaces=replaces)
     if embed:
         embed_missing(session, purpose, report, progress)
-    with open_search_service(session) as service:
-        return service.find(library.library_id), report
+    return _stored(session, library.library_id), report
+
+
+def _stored(session: Session, library_id: str) -> Library:
+    with session.existing() as reading:
+        return ordered(reading.libraries().find(library_id))
 
 
 class LibraryIndexing:

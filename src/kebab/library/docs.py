@@ -15,6 +15,7 @@ from kebab.library.formatters import BETWEEN_PARTS, snippet_text
 from kebab.library.versions import Choice, choose, latest_first, likeness, same_version, shortened
 
 if TYPE_CHECKING:
+    from kebab.config.settings import Settings
     from kebab.sources.lock_files import LockedPackage
 
 DEFAULT_TOKENS = 5000
@@ -112,6 +113,19 @@ def no_version(library: Library, version: str) -> NotFound:
     known = ", ".join(library.tags) or "only the default branch"
     add = f" Add it with: kb lib add {library.repository} --version {version}" if library.repository else ""
     return NotFound(f"{library.library_id} has no version {version}.", hint=f"Indexed: {known}.{add}")
+
+
+def refuse_other_organisations(library_id: str, settings: Settings) -> None:
+    if library_id.count("/") == 2 and not is_allowed(library_id, settings):
+        raise SourceError(
+            f"{library_id} is not of an organisation that is allowed here.",
+            hint=f"library.organisations allows: {settings.library.organisations}.",
+        )
+
+
+def is_allowed(library_id: str, settings: Settings) -> bool:
+    allowed = {name.strip().casefold() for name in settings.library.organisations.split(",") if name.strip()}
+    return not allowed or library_id.split("/")[1].casefold() in allowed
 
 
 def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], int]:

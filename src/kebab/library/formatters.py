@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kebab.core.libraries import Library, LibrarySnippet
+from kebab.core.search import SUSPICIOUS
 from kebab.core.text import one_line
+
+if TYPE_CHECKING:
+    from kebab.library.docs import LibraryDocs
 
 NO_LIBRARIES = "No libraries found matching your search."
 BETWEEN_PARTS = "\n\n---\n\n"
@@ -33,6 +38,16 @@ def _library(number: int, library: Library) -> str:
 def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ()) -> str:
     """Rules and snippets as one text, which is empty when there are neither."""
     return BETWEEN_PARTS.join([*([rules_text(rules)] if rules else []), *map(snippet_text, snippets)])
+
+
+def remarks_on(docs: LibraryDocs, more: str) -> Iterator[str]:
+    """What to know about a page of documentation. `more`: the sentence for a page that another one follows."""
+    if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets):
+        yield SUSPICIOUS
+    if docs.truncated:
+        yield more
+    if not docs.snippets:
+        yield "No snippet was found." if docs.page == 1 else f"There is no page {docs.page}."
 
 
 def rules_text(rules: Sequence[str]) -> str:

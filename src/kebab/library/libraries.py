@@ -1,26 +1,309 @@
-"""Libraries: adding, refreshing, removing, exporting and searching documentation of libraries (`kb.libraries`)."""
+"""Libraries: adding, refreshing, removing, exporting and searching documentation of libraries (`kb.libraries`).
+
+`SearchService` finds libraries by name, the snippets of one library, and a page of its documentation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from kebab.analysis.language import is_stop_word
 from kebab.config.loading import cache_folder
 from kebab.core.addresses import without_password
-from kebab.core.errors import UsageError
-from kebab.library.docs import no_version
-from kebab.library.search_service import SearchService, SnippetList, open_search_service
+from kebab.core.checking import checked, close_to
+from kebab.core.citations import Citation
+from kebab.core.deadline import time_limit
+from kebab.core.errors import NotFound, UsageError
+from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
+from kebab.core.notices import Notice, Says
+from kebab.core.query_tree import parse
+from kebab.core.search import MAX_QUERY_CHARS, SearchFilters, SearchHit
+from kebab.library.docs import (
+    DEFAULT_TOKENS,
+    LibraryDocs,
+    chosen_version,
+    is_allowed,
+    no_version,
+    page_of,
+    refuse_other_organisations,
+    rules_within,
+)
+from kebab.library.ranking import LibraryMatch, ranked
+from kebab.library.snippets import make_snippet
+from kebab.library.versions import Choice, ordered
 from kebab.search.options import SearchRequest, join_library, split_library
+from kebab.search.pipeline import lexical_index, search_in
+from kebab.sources.git_repository import source_url
 
 if TYPE_CHECKING:
-    from kebab.core.libraries import Library
-    from kebab.core.ports import Progress
+    from kebab.core.ports import ChunkContext, Progress
+    from kebab.core.store_ports import Reading
     from kebab.ingest.report import IngestReport
-    from kebab.library.docs import LibraryDocs
-    from kebab.library.ranking import LibraryMatch
     from kebab.session import Session
+
+_PARENTHESES = str.maketrans("()", "  ")
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_LEAST_PREFIX = 3
+_FARTHEST = 10**9
+_ENOUGH = 20
+"""If fewer snippets than this have all the words, those that have any of them are found."""
+_SHORT_SNIPPET = 100
+"""Tokens. The first search asks for as many such snippets as fit into the budget; more are read if they fit."""
+_DEEPEST = 400
+"""No further snippets are read for documentation after this many."""
+
+
+class RepositoryName(NamedTuple):
+    id: str
+    title: str
+
+
+class SnippetResult(NamedTuple):
+    snippet: LibrarySnippet
+    score: float
+    """In lexical mode bm25 as the index gives it: negative, lower is better. In hybrid mode from 0 to 1."""
+    repository: RepositoryName
+
+
+class SnippetList(list[SnippetResult]):
+    """Snippets, the best first."""
+
+    notices: tuple[Notice, ...] = ()
+    next_cursor: str | None = None
+    """Continues a hybrid list; None if nothing follows."""
+
+
+@contextmanager
+def open_search_service(session: Session) -> Iterator[SearchService]:
+    with time_limit(session.settings.search.timeout_s), session.reading() as reading:
+        yield SearchService(session, reading)
+
+
+class SearchService:
+    """Searches one state of the store. It sees only libraries of the organisations that the settings allow."""
+
+    def __init__(self, session: Session, reading: Reading | None) -> None:
+        self._session = session
+        self._reading = reading
+        self._found: dict[str, Library] = {}
+
+    # --- libraries
+
+    def libraries(self) -> list[Library]:
+        found = self._reading.libraries().libraries() if self._reading else []
+        return [ordered(library) for library in found if is_allowed(library.library_id, self._session.settings)]
+
+    def known(self, library_id: str) -> Library | None:
+        refuse_other_organisations(library_id, self._session.settings)
+        try:
+            return ordered(self._reading.libraries().find(library_id)) if self._reading else None
+        except NotFound:
+            return None
+
+    def find(self, library_id: str) -> Library:
+        library = self._found.get(library_id) or self.known(library_id)
+        if library is None:
+            raise NotFound(f"There is no library {library_id}.", hint=self._hint(library_id))
+        self._found[library_id] = library
+        return library
+
+    def choose(self, library: str, version: str | None = None, project: str | None = None) -> tuple[Library, Choice]:
+        """The library and the version that /owner/project or /owner/project/version names."""
+        try:
+            library_id, named = split_library(library)
+        except UsageError as error:
+            meant = self._hint(library)
+            hint = f"{error.hint} {meant}" if meant.startswith("Did") else error.hint
+            raise UsageError(error.message, hint=hint) from error
+        found = self.find(library_id)
+        return found, chosen_version(found, version or named, project)
+
+    def search_repositories(
+        self, library_name: str, query: str | None = None, limit: int | None = 10
+    ) -> list[LibraryMatch]:
+        """Libraries that match by title, id or description, then those that match only by their snippets. `query`: the
+        task that the library is wanted for.
+        """
+        name = " ".join(library_name.split())
+        if not name or self._reading is None:
+            return []
+        if limit is not None:
+            checked("limit", limit, int, least=1)
+        index = lexical_index(self._reading, self._session.settings)
+        named = {library.library_id for library in self._reading.libraries().named(name)}
+        trees = [parse(preprocess(text)) for text in dict.fromkeys((name, query or "")) if text.strip()]
+        searched = [library for library in self.libraries() if library.is_searchable]
+        matching: dict[str, int] = {}
+        for library in searched:
+            filters = SearchFilters(library=library.library_id, library_version="")
+            counts = (index.count(tree, match="all", drop_stop_words=True, filters=filters) for tree in trees)
+            matching[library.library_id] = max(counts)
+        found = [library for library in searched if library.library_id in named or matching[library.library_id]]
+        return ranked(found, name, named=frozenset(named), matching=matching)[:limit]
+
+    def _hint(self, library_id: str) -> str:
+        """A hint for an id that does not exist: the id that was probably meant, or a command."""
+        known = [library.library_id for library in self.libraries()]
+        meant = close_id(library_id, known)
+        if meant is not None:
+            return f"Did you mean {meant}?"
+        return (
+            "See what is there with: kb lib list"
+            if known
+            else "Add one with: kb lib add https://github.com/owner/project"
+        )
+
+    # --- snippets
+
+    def search_snippets(
+        self,
+        query: str,
+        repository_id: str,
+        version_id: str | None = None,
+        type: str | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        *,
+        mode: str = "lexical",
+        cursor: str | None = None,
+    ) -> SnippetList:
+        """The best snippets of a library for a query. An empty `version_id` is the default branch.
+
+        In lexical mode, which needs no model, no `version_id` means all versions. In hybrid mode it means the default
+        branch, `cursor` continues a list, and unrelated snippets are left out.
+        """
+        _check_kind(type)
+        checked("limit", limit, int, least=1, most=_FARTHEST)
+        checked("offset", offset, int, least=0, most=_FARTHEST)
+        library = self.find(repository_id)
+        if mode == "lexical":
+            filters = SearchFilters(library=repository_id, library_version=version_id, kinds=(type,) if type else ())
+            return self._results(library, version_id, self._by_words(query, filters, limit, offset))
+        place = join_library(repository_id, version_id or None)
+        request = SearchRequest(preprocess(query), mode, limit, offset, cursor, library=place, snippet_type=type)
+        assert self._reading is not None  # the library was found in it
+        response = search_in(self._reading, self._session, request, without_snippets=True)
+        hits = response.hits if response.has_matches else ()
+        found = self._results(library, version_id or "", [(hit, hit.citation, hit.score) for hit in hits])
+        found.notices = tuple(notice for notice in response.notices if notice.code != Says.FAR_AWAY.code)
+        found.next_cursor = response.next_cursor
+        return found
+
+    def docs(
+        self,
+        library: str,
+        query: str,
+        *,
+        version: str | None = None,
+        tokens: int | None = None,
+        kind: str | None = None,
+        project: str | None = None,
+        page: int = 1,
+    ) -> LibraryDocs:
+        """The best snippets of one version: as many whole ones as fit into `tokens`."""
+        _check_kind(kind)
+        budget = DEFAULT_TOKENS if tokens is None else tokens
+        checked("tokens", budget, int, least=1)
+        checked("page", page, int, least=1)
+        found, choice = self.choose(library, version, project)
+        most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
+        search = partial(self.search_snippets, query, found.library_id, choice.version, kind, most, mode="hybrid")
+        first = search()
+        rules, left = rules_within(found.rules, budget)
+        shown, more = page_of(_continued(first, search), left, page)
+        return LibraryDocs(found, choice.version, choice.reason or None, page, rules, tuple(shown), first.notices, more)
+
+    def _by_words(
+        self, query: str, filters: SearchFilters, limit: int, offset: int
+    ) -> list[tuple[ChunkContext, Citation, float]]:
+        """Snippets with all words of the query, or with any of them if few have all. This does not depend on the limit,
+        so that pages of any size are parts of one list.
+        """
+        assert self._reading is not None  # the library was found in it
+        index = lexical_index(self._reading, self._session.settings)
+        tree = parse(preprocess(query))
+        together = index.count(tree, match="all", drop_stop_words=True, filters=filters)
+        match = "all" if together >= _ENOUGH else "any"
+        found = index.search(
+            tree, match=match, drop_stop_words=True, filters=filters, limit=limit, offset=offset, type_ahead=True
+        )
+        chunks = self._reading.chunks().contexts([match.chunk_id for match in found.matches])
+        there = [(chunks[match.chunk_id], match.bm25) for match in found.matches if match.chunk_id in chunks]
+        return [(chunk, chunk.citation, bm25) for chunk, bm25 in there]
+
+    def _results(
+        self,
+        library: Library,
+        version_id: str | None,
+        found: Sequence[tuple[ChunkContext | SearchHit, Citation, float]],
+    ) -> SnippetList:
+        assert self._reading is not None  # the library was found in it
+        kinds = self._reading.libraries().kinds_of(chunk.chunk_id for chunk, _, _ in found)
+        commits = {version.name or "": version.commit for version in library.versions}
+        commit = None if version_id is None else commits.get(version_id)
+        repository = RepositoryName(library.library_id, library.title)
+        results = SnippetList()
+        for chunk, citation, score in found:
+            snippet = make_snippet(
+                chunk_id=chunk.chunk_id,
+                kind=kinds.get(chunk.chunk_id, "info"),
+                text=chunk.text,
+                library=library.title,
+                page=chunk.title,
+                headings=chunk.heading_path,
+                citation=citation,
+                score=score,
+                url=source_url(library.repository, commit, chunk.doc_path, citation.lines),
+            )
+            results.append(SnippetResult(snippet, score, repository))
+        return results
+
+
+def _continued(first: SnippetList, search: Callable[..., SnippetList]) -> Iterator[LibrarySnippet]:
+    """The snippets of the first page and of those after it, read on demand."""
+    some, seen = first, 0
+    while some:
+        yield from (result.snippet for result in some)
+        seen += len(some)
+        if some.next_cursor is None or seen >= _DEEPEST:
+            return
+        some = search(cursor=some.next_cursor)
+
+
+def preprocess(query: str) -> str:
+    """Turns typed text into a query: one space between words, no parentheses, and the last word as a prefix, because it
+    may be half typed. The operators `*`, "…", AND, OR and NOT are kept.
+    """
+    words = query[:MAX_QUERY_CHARS].translate(_PARENTHESES).split()
+    if words and _may_be_half_typed(words):
+        words[-1] += "*"
+    return " ".join(words)
+
+
+def _may_be_half_typed(words: list[str]) -> bool:
+    last = words[-1]
+    inside_quotes = sum(word.count('"') for word in words) % 2 == 1 or last.endswith('"')
+    is_word = len(last) >= _LEAST_PREFIX and last[-1].isalnum() and sum(map(str.isalnum, last)) >= _LEAST_PREFIX
+    return is_word and last not in _OPERATORS and not is_stop_word(last) and not inside_quotes
+
+
+def _check_kind(kind: str | None) -> None:
+    if kind is not None:
+        checked("type", kind, str, choices=SNIPPET_KINDS)
+
+
+def close_id(wanted: str, known: Sequence[str]) -> str | None:
+    """The known id that was probably meant, or None: in another case, by its last part alone, or misspelt."""
+    plain = wanted.strip().casefold()
+    for library_id in known:
+        if plain.lstrip("/") in (library_id.casefold().lstrip("/"), library_id.casefold().rpartition("/")[2]):
+            return library_id
+    by_plain = {library_id.casefold(): library_id for library_id in known}
+    return by_plain.get(close_to(plain if plain.startswith("/") else f"/{plain}", by_plain, cutoff=0.75) or "")
 
 
 class Libraries:

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.addresses import shown_address
 from kebab.core.documents import Chunk, ParsedDocument, bounded, embedded_text
-from kebab.core.errors import NotFound, SourceError
+from kebab.core.errors import NotFound, SourceError, file_errors
 from kebab.core.libraries import SNIPPET_KINDS, Library, VectorSpace
 from kebab.core.ports import Embedder, FileState, IndexedDocument
 from kebab.core.private_files import open_file
@@ -28,14 +28,16 @@ from kebab.core.spans import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
 from kebab.core.text import count_lines, one_line, whole_characters
 from kebab.ingest.embedding import hash_of_text
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
-from kebab.sources.archive import path_inside
 from kebab.sources.git_mirror import checked_ref, checked_url
+from kebab.sources.origin import path_inside
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import LibraryReader, VectorWriter
 
 FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"
+_ABOUT_LIBRARY = ("library_id", "title", "description", "repository", "stars", "trust_score", "rules")
+"""Without `origin`, because that may be a folder of this machine."""
 _FROM_FILE = "from a file"
 """The fingerprint of documents that another machine parsed. They are parsed again when the library is added from its
 repository.
@@ -70,54 +72,43 @@ class FileVersion(NamedTuple):
     """Number of each document, and the key of its file."""
 
 
-class LibraryContents(NamedTuple):
-    """The content of a library file; documents and vectors are read while the file is written."""
-
-    library: Library
-    versions: tuple[FileVersion, ...]
-    documents: Iterable[IndexedDocument]
-    """In the order of the numbers in `FileVersion.documents`."""
-    vectors: Iterable[tuple[VectorSpace, Iterable[tuple[bytes, bytes]]]]
-    """For each model: the hash of every embedded text, and its vector as bytes of float16."""
-
-
 # --- writing
 
 
-def write_library_file(path: Path, contents: LibraryContents) -> None:
-    """Writes a library file, first under a temporary name, so that a file at `path` is always complete."""
+def write_library_file(
+    path: Path,
+    library: Library,
+    versions: Sequence[FileVersion],
+    documents: Iterable[IndexedDocument],
+    vectors: Iterable[tuple[VectorSpace, Iterable[tuple[bytes, bytes]]]],
+) -> None:
+    """Writes a library file, first under a temporary name, so that a file at `path` is always complete.
+
+    `documents` are in the order of the numbers in `FileVersion.documents`. `vectors` has for each model the hash of every
+    embedded text, and its vector as bytes of float16.
+    """
     unfinished = path.with_name(f".{path.name}.part")
     try:
-        unfinished.unlink(missing_ok=True)
-        with open_file(unfinished, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            spaces = []
-            for number, document in enumerate(contents.documents):
-                _put(archive, f"documents/{number}.json", _document_json(document))
-            for number, (space, vectors) in enumerate(contents.vectors):
-                spaces.append(space._asdict())
-                with archive.open(_member(f"vectors/{number}.bin"), "w") as member:
-                    member.writelines(text_hash + vector for text_hash, vector in vectors)
-            _put(archive, _ABOUT, {**_about(contents), "vectors": spaces})
-        unfinished.replace(path)
-    except OSError as error:
-        raise SourceError(
-            f"{path} cannot be written: {error.strerror or error}.",
-            hint="Name another place for the file.",
-            path=str(path),
-        ) from error
+        with file_errors(path, "cannot be written", "Name another place for the file."):
+            unfinished.unlink(missing_ok=True)
+            with open_file(unfinished, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                spaces = []
+                for number, document in enumerate(documents):
+                    _put(archive, f"documents/{number}.json", _document_json(document))
+                for number, (space, embedded) in enumerate(vectors):
+                    spaces.append(space._asdict())
+                    with archive.open(_member(f"vectors/{number}.bin"), "w") as member:
+                        member.writelines(text_hash + vector for text_hash, vector in embedded)
+                about = {
+                    "format": FORMAT,
+                    **{name: getattr(library, name) for name in _ABOUT_LIBRARY},
+                    "versions": [version._asdict() for version in versions],
+                    "vectors": spaces,
+                }
+                _put(archive, _ABOUT, about)
+            unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def _about(contents: LibraryContents) -> dict[str, Any]:
-    library = contents.library
-    # `origin` is left out, because it may be a folder of this machine.
-    names = ("library_id", "title", "description", "repository", "stars", "trust_score", "rules")
-    return {
-        "format": FORMAT,
-        **{name: getattr(library, name) for name in names},
-        "versions": [version._asdict() for version in contents.versions],
-    }
 
 
 def _document_json(document: IndexedDocument) -> dict[str, Any]:
@@ -216,7 +207,9 @@ class LibraryFile:
 
     def _json(self, name: str) -> Any:
         with self._checked(), self._archive.open(name) as file:
-            data = _bounded(file)
+            data = file.read(_MOST_BYTES + 1)
+            if len(data) > _MOST_BYTES:
+                raise ValueError("a part of it is too large")
             self._left -= len(data)
             if self._left < 0:
                 raise ValueError("it is too large")
@@ -240,11 +233,8 @@ class LibraryFile:
 @contextmanager
 def open_library_file(path: Path) -> Iterator[LibraryFile]:
     try:
-        archive = zipfile.ZipFile(path)
-    except OSError as error:
-        raise SourceError(
-            f"{path} cannot be read: {error.strerror or error}.", hint="Check its name and permissions.", path=str(path)
-        ) from error
+        with file_errors(path, "cannot be read", "Check its name and permissions."):
+            archive = zipfile.ZipFile(path)
     except _NOT_READABLE as error:
         raise _damaged(path, error) from error
     with archive:
@@ -256,13 +246,6 @@ def _damaged(path: Path, error: Exception) -> SourceError:
     return SourceError(
         f"{path} is no whole library file: {reason}.", hint="Make it again with: kb lib export", path=str(path)
     )
-
-
-def _bounded(file: IO[bytes]) -> bytes:
-    data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise ValueError("a part of it is too large")
-    return data
 
 
 def _version(found: dict[str, Any]) -> FileVersion:
@@ -370,18 +353,14 @@ def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
     keys = list(dict.fromkeys(entry.document for entry in entries))
     numbers = {key: number for number, key in enumerate(keys)}
     versions = dict.fromkeys((entry.tag, entry.commit) for entry in entries)
-    contents = LibraryContents(
-        library,
-        tuple(
-            FileVersion(
-                tag, commit, tuple((numbers[entry.document], entry.file_key) for entry in entries if entry.tag == tag)
-            )
-            for tag, commit in versions
-        ),
-        map(reader.document, keys),
-        ((space, reader.vectors(space)) for space in reader.spaces()),
-    )
-    write_library_file(path, contents)
+    stored = [
+        FileVersion(
+            tag, commit, tuple((numbers[entry.document], entry.file_key) for entry in entries if entry.tag == tag)
+        )
+        for tag, commit in versions
+    ]
+    vectors = ((space, reader.vectors(space)) for space in reader.spaces())
+    write_library_file(path, library, stored, map(reader.document, keys), vectors)
     return len(keys)
 
 

@@ -9,7 +9,7 @@ from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.parsing.building import ExtractedText, FileParser, document, title_of
 from kebab.parsing.html import PageReader, decode_page
-from kebab.parsing.zipped_xml import XmlElement, ZipContainer, damaged, elements, part_name, properties
+from kebab.parsing.zipped_xml import XmlElement, ZipContainer, damaged, part_name, properties
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -24,7 +24,7 @@ class EpubParser(FileParser):
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)
         package_name = _package_name(container)
-        package = elements(container.read(package_name), "item", "itemref", "title", "creator", "language")
+        package = container.elements(package_name, "item", "itemref", "title", "creator", "language")
         known = properties(package)
         folder = dirname(package_name)
         chapters = [part_name(folder, unquote(href)) for href in _reading_order(package)[:_MOST_CHAPTERS]]
@@ -69,7 +69,7 @@ def _primary(language: str) -> str:
 
 
 def _package_name(container: ZipContainer) -> str:
-    for file in elements(container.read(_CONTAINER), "rootfile"):
+    for file in container.elements(_CONTAINER, "rootfile"):
         if "full-path" in file.attributes:
             return part_name("", file.attributes["full-path"])
     raise damaged(f"{_CONTAINER} does not say where the book is.")
@@ -79,7 +79,7 @@ def _refuse_encrypted(container: ZipContainer, chapters: list[str]) -> None:
     """Raises ParseError if a chapter is encrypted, as in books from shops. Encrypted fonts do not matter."""
     if _ENCRYPTION not in container:
         return
-    encrypted = [element.attributes for element in elements(container.read(_ENCRYPTION), "CipherReference")]
+    encrypted = [element.attributes for element in container.elements(_ENCRYPTION, "CipherReference")]
     if {part_name("", unquote(each["URI"])) for each in encrypted if "URI" in each} & set(chapters):
         hint = "Only books without copy protection can be read."
         raise ParseError("The book is protected by its seller.", reason="encrypted", hint=hint)

@@ -46,6 +46,13 @@ _DAMAGED_ZIP = (
 )
 
 
+class Relationship(NamedTuple):
+    kind: str
+    """The last word of its type: slide, notesSlide, styles, …"""
+    part: str
+    """The name of the part it leads to."""
+
+
 class ZipContainer:
     """The parts of a zip file. Raises ParseError if the bytes are no zip file, or encrypted."""
 
@@ -56,6 +63,7 @@ class ZipContainer:
             raise _encrypted()
         self._allowed = min(_MOST_BYTES, max(_FREE_BYTES, _MOST_RATIO * len(data)))
         self._taken = 0
+        self._relationships: dict[str, dict[str, Relationship]] = {}
         try:
             self._zip = ZipFile(BytesIO(data))
             self._names = frozenset(self._zip.namelist())
@@ -91,6 +99,35 @@ class ZipContainer:
         except _DAMAGED_ZIP as error:
             raise damaged(f"The part {name} cannot be unpacked.") from error
         return b"".join(steps)
+
+    def walk(self, name: str, handler: XmlHandler) -> None:
+        """Calls the handler for every XML element of a part."""
+        read_xml(self.read(name), handler)
+
+    def elements(self, name: str, *wanted: str) -> list[XmlElement]:
+        """All XML elements of a part with these names, in the order in which they end."""
+        handler = _Elements(wanted)
+        self.walk(name, handler)
+        return handler.found
+
+    def relationships(self, part: str) -> dict[str, Relationship]:
+        """The relationships of a part by their ids; "" is the file as a whole. External links are left out."""
+        if part not in self._relationships:
+            folder = dirname(part)
+            name = join(folder, "_rels", part.rpartition("/")[2] + ".rels")
+            listed = self.elements(name, "Relationship") if name in self else []
+            self._relationships[part] = {
+                each.get("Id", ""): Relationship(
+                    each.get("Type", "").rpartition("/")[2], part_name(folder, each.get("Target", ""))
+                )
+                for _, each, _ in listed
+                if each.get("TargetMode") != "External"
+            }
+        return self._relationships[part]
+
+    def related(self, part: str, kind: str, otherwise: str) -> str:
+        """The part that the first relationship of this kind leads to, or `otherwise`."""
+        return next((each.part for each in self.relationships(part).values() if each.kind == kind), otherwise)
 
 
 def _leads_out(name: str) -> bool:
@@ -202,13 +239,6 @@ class _Elements(XmlHandler):
             self.found.append(XmlElement(name, attributes, text))
 
 
-def elements(data: bytes, *names: str) -> list[XmlElement]:
-    """All elements with these names, in the order in which they end."""
-    handler = _Elements(names)
-    read_xml(data, handler)
-    return handler.found
-
-
 def properties(found: Iterable[XmlElement]) -> dict[str, str]:
     """The text of the first element of each name, on one line. The first of several titles or authors counts."""
     values: dict[str, str] = {}
@@ -216,34 +246,6 @@ def properties(found: Iterable[XmlElement]) -> dict[str, str]:
         if element.text:
             values.setdefault(element.name, " ".join(element.text[:_LONGEST_PROPERTY].split()))
     return values
-
-
-class Relationship(NamedTuple):
-    kind: str
-    """The last word of its type: slide, notesSlide, styles, …"""
-    part: str
-    """The name of the part it leads to."""
-
-
-def relationships(container: ZipContainer, part: str) -> dict[str, Relationship]:
-    """The relationships of a part by their ids; "" is the file as a whole. External links are left out."""
-    folder = dirname(part)
-    name = join(folder, "_rels", part.rpartition("/")[2] + ".rels")
-    if name not in container:
-        return {}
-    listed = [element.attributes for element in elements(container.read(name), "Relationship")]
-    return {
-        each.get("Id", ""): Relationship(
-            each.get("Type", "").rpartition("/")[2], part_name(folder, each.get("Target", ""))
-        )
-        for each in listed
-        if each.get("TargetMode") != "External"
-    }
-
-
-def first_of_kind(found: dict[str, Relationship], kind: str, otherwise: str) -> str:
-    """The part that the first relationship of this kind leads to, or `otherwise`."""
-    return next((relationship.part for relationship in found.values() if relationship.kind == kind), otherwise)
 
 
 def office_document(
@@ -261,7 +263,7 @@ def office_document(
     names = {"creator": "author", "created": "created", "keywords": "keywords", "subject": "subject"}
     known: dict[str, str] = {}
     try:
-        known = properties(elements(container.read("docProps/core.xml"), "title", *names))
+        known = properties(container.elements("docProps/core.xml", "title", *names))
     except ParseError as error:  # properties that cannot be read are no reason to lose the document
         if error.reason == "unsafe":
             raise

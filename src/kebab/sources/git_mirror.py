@@ -24,7 +24,7 @@ from typing import IO
 from urllib.parse import quote, unquote, urlsplit
 
 from kebab.core.addresses import shown_address, without_credentials, without_password
-from kebab.core.errors import SourceError
+from kebab.core.errors import SourceError, file_errors
 from kebab.core.ports import TreeFile
 from kebab.core.private_files import UMASK, make_file, make_folder
 from kebab.sources.web import PASSWORD_HINT, FetchLimits
@@ -345,12 +345,9 @@ def _unread_mirror(folder: Path) -> Iterator[None]:
 def _lock(folder: Path, name: str, kind: int) -> int:
     """Locks a file beside the mirror and returns its descriptor; BlockingIOError if another process has the lock."""
     path = folder.with_name(f"{folder.name}.{name}")
-    try:
+    with file_errors(path, "cannot be written", "Check its permissions."):
         make_folder(path.parent)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        message = f"{path} cannot be written: {error.strerror}."
-        raise SourceError(message, hint="Check its permissions.", path=str(path)) from error
     with suppress(OSError):
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
         if os.fstat(lock).st_ino == path.stat().st_ino:  # it may have been deleted with its mirror in between

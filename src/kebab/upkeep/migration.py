@@ -19,12 +19,11 @@ from kebab.core.documents import Source
 from kebab.core.errors import CopyDiffers, NotEmpty, NotFound, UsageError
 from kebab.core.libraries import LibraryVersion, VectorSpace, VersionDocument
 from kebab.core.ports import ChunkVector, EmbeddingKind, IndexedDocument, Key, NewVector, PendingChunk, Progress
-from kebab.core.records import SpaceCount
+from kebab.core.records import SourceRecord, SpaceCount
 from kebab.ingest.report import IngestReport, quiet
 from kebab.library.version_writer import VersionMaker, WantedFile
 
 if TYPE_CHECKING:
-    from kebab.core.records import SourceRecord
     from kebab.core.store_ports import ContentReader, DocumentStore, NoteStore, Reading, Store, VectorWriter, Writing
     from kebab.session import Session
 

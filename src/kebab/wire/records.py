@@ -10,7 +10,7 @@ from kebab.analysis.orders import reads_like_orders
 from kebab.core import records
 from kebab.core.documents import Repository
 from kebab.search.fetching import Fetched, page_of_text
-from kebab.upkeep.verify import Difference, VerifyReport
+from kebab.upkeep.checks import Difference, VerifyReport
 from kebab.wire import VIEWS, view, viewed
 from kebab.wire.search import CitationV1
 

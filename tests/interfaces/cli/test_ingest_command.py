@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kebab.interfaces.cli.ingest_progress import _Remarks
+from kebab.interfaces.cli.ingest import _Remarks
 
 Kb = Callable[..., Any]
 

@@ -17,8 +17,8 @@ from tests.interfaces.http.page_corpus import ATTACK, HOSTILE_FILE, PageCorpus, 
 
 import kebab
 from kebab.config.loading import load_settings
-from kebab.interfaces.http.app import make_app
 from kebab.interfaces.http.safety import SESSION_COOKIE, Rules
+from kebab.interfaces.http.server import make_app
 from kebab.interfaces.service import Service
 from kebab.knowledge_base import KnowledgeBase
 

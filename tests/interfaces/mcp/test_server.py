@@ -22,8 +22,7 @@ from tests.interfaces.mcp.sessions import Session, connected
 import kebab
 from kebab.interfaces.mcp.server import make_server
 from kebab.interfaces.mcp.tools import tools_for
-from kebab.interfaces.service import Service
-from kebab.interfaces.workers import Workers
+from kebab.interfaces.service import Service, Workers
 from kebab.wire.search import SearchResponseV1
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from kebab.core.answers import Answer, AnswerCitation, Claim
+from kebab.core.citations import Citation
 from kebab.core.errors import UsageError
 from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import follow_up_notices, harmless, print_json, remark, say, shown
 from kebab.interfaces.cli.search import FILTERS, given, search_options
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kebab.core.answers import Answer, AnswerCitation, Claim
-    from kebab.core.citations import Citation
 
 _ONE_LINE = re.compile(r":L(\d+)-L\1$")
 

@@ -18,24 +18,14 @@ from kebab.core.private_files import make_folder
 from kebab.core.search import DEFAULT_K, MAX_K
 from kebab.evaluation.comparison import compare
 from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents
-from kebab.evaluation.misses import explain_misses
-from kebab.evaluation.report_page import report_page
+from kebab.evaluation.report_page import explain_misses, report_page
 from kebab.evaluation.run_files import read_run, refuse_to_replace, refuse_to_replace_with_page, write_run, write_text
 from kebab.evaluation.runner import RunOptions, run
 from kebab.evaluation.suggestions import as_yaml, suggest
 from kebab.evaluation.tuning import tune
-from kebab.interfaces.cli.ingest_progress import progress_of
+from kebab.interfaces.cli.ingest import progress_of
 from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_base, option, places_given, wants_json
-from kebab.interfaces.cli.render import (
-    counted,
-    done,
-    print_verbatim,
-    printed_as_json,
-    remark,
-    say,
-    shown,
-    table,
-)
+from kebab.interfaces.cli.render import counted, done, print_verbatim, printed_as_json, remark, say, shown, table
 from kebab.interfaces.cli.search import FILTERS, given, search_options
 from kebab.search.options import SearchRequest
 from kebab.wire.evaluation import (

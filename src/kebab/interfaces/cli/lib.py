@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kebab.core.errors import SourceError, UsageError
-from kebab.core.libraries import SNIPPET_KINDS
+from kebab.core.libraries import SNIPPET_KINDS, Library, LibraryVersion
 from kebab.core.search import SUSPICIOUS
 from kebab.ingest.report import IngestReport
-from kebab.interfaces.cli.ingest import say_skipped, say_vectors
-from kebab.interfaces.cli.ingest_progress import IngestProgress, progress_of, progress_option
+from kebab.interfaces.cli.ingest import IngestProgress, progress_of, progress_option, say_skipped, say_vectors
 from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, option, wants_json
 from kebab.interfaces.cli.render import counted, done, print_verbatim, printed_as_json, remark, say, table
 from kebab.library.docs import DEFAULT_TOKENS
-from kebab.library.formatters import libraries_text, snippets_text
+from kebab.library.formatters import libraries_text, remarks_on, snippets_text
 from kebab.wire.libraries import library_docs_v1, library_list_v1, library_search_v1
 from kebab.wire.reports import ingest_report_v1
-
-if TYPE_CHECKING:
-    from kebab.core.libraries import Library, LibraryVersion
 
 _SHORT_COMMIT = 10
 
@@ -170,12 +166,8 @@ def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int,
         remark(f"{docs.reason}.")
     if text := snippets_text(docs.snippets, docs.rules):
         print_verbatim(text)
-    if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets):
-        remark(SUSPICIOUS)
-    if docs.truncated:
-        remark(f"There is more: --page {docs.page + 1}, or a larger budget with --tokens.")
-    if not docs.snippets:
-        remark("No snippet was found." if docs.page == 1 else f"There is no page {docs.page}.")
+    for text in remarks_on(docs, f"There is more: --page {docs.page + 1}, or a larger budget with --tokens."):
+        remark(text)
 
 
 @command("export", within=lib_command, example="kb lib export /owner/project project.kebab\nkb lib add project.kebab")

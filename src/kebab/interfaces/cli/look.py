@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kebab.core.records import NOT_CHECKED
+from kebab.core.records import NOT_CHECKED, SourceRecord
 from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.cli.options import command, follow_up, group, knowledge_base, option
 from kebab.interfaces.cli.render import print_verbatim, printed_as_json, remark, say, table
@@ -16,7 +16,6 @@ from kebab.search.options import FILTERS, SearchRequest
 from kebab.wire.records import chunk_inspection_v1, doc_summary_v1, fetch_result_v1, list_v1, verify_report_v1
 
 if TYPE_CHECKING:
-    from kebab.core.records import SourceRecord
     from kebab.search.fetching import Fetched
 
 _NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"

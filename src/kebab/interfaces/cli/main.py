@@ -18,12 +18,13 @@ from kebab._version import __version__
 from kebab.core.checking import close_to, unknown
 from kebab.core.errors import Internal, KebabError, UsageError
 from kebab.interfaces.cli.options import CheckedOption, follow_up_error, global_options
+from kebab.interfaces.cli.render import shown
 
 # Name → module and summary, so that `kb --help` does not import the commands.
 _COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Find the passages that answer a query."),
     "ask": ("ask", "Answer a question with quotations and citations, or say that there is no answer."),
-    "similar": ("similar", "Find passages like another one."),
+    "similar": ("search", "Find passages like another one."),
     "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
     "watch": ("ingest", "Keep the index up to date while files change."),
     "lib": ("lib", "Search the documentation of the libraries you build with."),
@@ -41,8 +42,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "reset": ("upkeep", "Delete the database."),
     "doctor": ("upkeep", "Check that everything is in order."),
     "schema": ("upkeep", "Wire schemas, and what the index holds."),
-    "init": ("configuration", "Write a commented config file; never required."),
-    "config": ("configuration", "Show every setting and where its value came from."),
+    "init": ("upkeep", "Write a commented config file; never required."),
+    "config": ("upkeep", "Show every setting and where its value came from."),
 }
 
 # Commands of other programs → the kb command to suggest.
@@ -194,7 +195,6 @@ def _unknown_option(written: str, command: click.Command) -> UsageError:
 
 
 def _fail(error: KebabError, as_json: bool) -> int:
-    from kebab.interfaces.cli.render import shown
     from kebab.wire import to_json
     from kebab.wire.errors import EXIT_CODE, error_v1
 

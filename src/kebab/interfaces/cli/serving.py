@@ -28,9 +28,8 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
     Only programs on this machine can reach it, unless told otherwise, and nothing can be changed through it, unless
     --allow-write.
     """
-    from kebab.interfaces.http.app import Mounted, make_app
     from kebab.interfaces.http.safety import Rules, is_loopback
-    from kebab.interfaces.http.server import address, listen, run
+    from kebab.interfaces.http.server import Mounted, address, listen, make_app, run
     from kebab.interfaces.mcp.http import McpOverHttp
     from kebab.interfaces.service import Service
     from kebab.knowledge_base import KnowledgeBase

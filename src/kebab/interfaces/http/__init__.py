@@ -1,1 +1,1 @@
-"""The web page and the REST interface, on one port; see `app.py`."""
+"""The web page and the REST interface, on one port; see `server.py`."""

@@ -1,52 +1,130 @@
-"""The REST interface below /api/v1. `Api.endpoints()` and `Api.ask_endpoints()` list its addresses for the router and
-for the OpenAPI document.
+"""The REST interface below /api/v1: how an endpoint is described, how requests are read, and the endpoints.
+
+`Api.endpoints()` and `Api.ask_endpoints()` list the addresses for the router and for the OpenAPI document.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.from_thread import run as in_the_loop
+from anyio.streams.memory import MemoryObjectSendStream
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from kebab.core import deadline, errors
-from kebab.core.checking import unknown
+from kebab.core.checking import empty, from_text, unknown
 from kebab.core.errors import Internal, KebabError, TimedOut, UsageError
-from kebab.interfaces.arguments import checked_argument
+from kebab.core.text import json_values
 from kebab.interfaces.bulk import answer_line, line_id
-from kebab.interfaces.http.endpoints import (
-    EVENTS,
-    SEARCHING,
-    Answer,
-    Endpoint,
-    Parameter,
-    Schema,
-    checked_text,
-    json_body,
-    texts_of,
-    values_given,
-)
-from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET
+from kebab.interfaces.http.ingest_jobs import IngestJobs
+from kebab.interfaces.service import KINDS, MOST_DOCUMENTS, MOST_OFFSET, Service, Workers, checked_argument, require
 from kebab.search import options as search_options
 from kebab.search.options import ALIASES, SearchRequest
 from kebab.wire import to_json
-from kebab.wire.errors import error_v1
+from kebab.wire.errors import ErrorV1, error_v1
+from kebab.wire.search import SearchResponseV1
+from kebab.wire.serving import IngestJobV1
 
-if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectSendStream
-    from starlette.requests import Request
+Schema = dict[str, Any]
+Handler = Callable[["Request"], Awaitable["Response"]]
 
-    from kebab.interfaces.http.ingest_jobs import IngestJobs
-    from kebab.interfaces.service import Service
-    from kebab.interfaces.workers import Workers
-    from kebab.wire.errors import ErrorV1
-    from kebab.wire.search import SearchResponseV1
-    from kebab.wire.serving import IngestJobV1
+
+class Parameter(NamedTuple):
+    """A parameter in an address: in the path if the endpoint's path names it, otherwise in the query."""
+
+    schema: Schema
+    required: bool = False
+
+
+class Answer(NamedTuple):
+    """A successful response. `schema` is the name of a wire object, or a JSON Schema."""
+
+    schema: str | Schema
+    media: str = "application/json"
+    status: int = 200
+
+
+EVENTS = Answer(
+    {
+        "type": "object",
+        "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+        "required": ["event", "data"],
+    },
+    "text/event-stream",
+)
+"""A response of server-sent events. The data of each event is JSON."""
+
+
+class Endpoint(NamedTuple):
+    path: str
+    """The path without the leading /api/."""
+    handler: Handler
+    summary: str
+    answers: tuple[Answer, ...]
+    parameters: Mapping[str, Parameter] = {}
+    fails: tuple[type[errors.KebabError], ...] = ()
+    """Errors that it may return besides those of ALWAYS."""
+    bodies: Mapping[str, Schema] = {}
+    """The schema of the request body by media type. An endpoint with a request body takes POST, any other GET."""
+
+    @property
+    def method(self) -> str:
+        return "POST" if self.bodies else "GET"
+
+
+ALWAYS: tuple[type[errors.KebabError], ...] = (
+    *(errors.UsageError, errors.Refused, errors.Unauthorized, errors.NotFound),
+    *(errors.TooLarge, errors.TooMany, errors.TimedOut, errors.Internal),
+)
+"""Errors that any request may return. NotFound is one of them because the database may be missing."""
+SEARCHING: tuple[type[errors.KebabError], ...] = (
+    *(errors.NotFound, errors.StaleCursor, errors.ModelUnreachable, errors.StillIndexing),
+)
+
+
+# --- reading requests
+
+
+def texts_of(request: Request) -> dict[str, list[str]]:
+    """The query parameters of a request, each with all its values."""
+    parameters = request.query_params
+    return {name: parameters.getlist(name) for name in parameters}
+
+
+def values_given(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """The checked parameters of the path and the query. Unknown, repeated, empty or missing ones raise UsageError."""
+    values = dict(request.path_params)
+    known = [name for name in parameters if name not in values]
+    for name, texts in texts_of(request).items():
+        if name not in known:
+            raise unknown(name, known)
+        if len(texts) > 1:
+            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
+        if not texts[0].strip():
+            raise empty(name)
+        values[name] = checked_text(name, texts[0], parameters[name].schema)
+    require((name for name, parameter in parameters.items() if parameter.required), values)
+    return values
+
+
+def checked_text(name: str, text: str, schema: Schema) -> Any:
+    """Converts a text from an address to the type in its schema, and checks it."""
+    return checked_argument(name, from_text(text, KINDS[schema["type"]]), schema)
+
+
+async def json_body(request: Request) -> Any:
+    try:
+        return json_values(await request.body())
+    except (ValueError, RecursionError) as error:
+        hint = "Send it as application/json, in UTF-8; JSON lines, where they are taken, as application/x-ndjson."
+        raise UsageError(f"The body is not JSON: {error}.", hint=hint) from error
+
 
 JSON_LINES = "application/x-ndjson"
 _MOST_QUERIES = 1000

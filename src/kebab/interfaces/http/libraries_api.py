@@ -6,26 +6,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from kebab.core import errors
 from kebab.core.libraries import SNIPPET_KINDS
-from kebab.interfaces.http.api import getting, json_response
-from kebab.interfaces.http.endpoints import Answer, Endpoint, Parameter, Schema, values_given
-from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_LIBRARIES
+from kebab.interfaces.http.api import Answer, Endpoint, Parameter, Schema, getting, json_response, values_given
+from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_LIBRARIES, Service, Workers
 from kebab.library.docs import DEFAULT_TOKENS
 from kebab.library.formatters import snippets_text
 from kebab.search.options import LIBRARY, SOMETHING
-from kebab.wire.libraries import library_docs_v1, library_search_v1, library_v1
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from kebab.interfaces.service import Service
-    from kebab.interfaces.workers import Workers
-    from kebab.wire.libraries import LibraryDocsV1, LibrarySearchV1, LibrarySnippetV1, LibraryV1
+from kebab.wire.libraries import (
+    LibraryDocsV1,
+    LibrarySearchV1,
+    LibrarySnippetV1,
+    LibraryV1,
+    library_docs_v1,
+    library_search_v1,
+    library_v1,
+)
 
 _MOST = 500
 """The most characters in a name, an id or a query."""

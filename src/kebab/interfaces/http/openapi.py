@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kebab._version import __version__
-from kebab.interfaces.http.endpoints import ALWAYS, Answer, Endpoint, Parameter, Schema
+from kebab.interfaces.http.api import ALWAYS, Answer, Endpoint, Parameter, Schema
 from kebab.wire import schemas
 from kebab.wire.errors import http_status
 

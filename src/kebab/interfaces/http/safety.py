@@ -13,19 +13,17 @@ import re
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kebab.core.deadline import Deadline, time_limit
 from kebab.core.errors import KebabError, Refused, TimedOut, TooLarge, TooMany, Unauthorized, UsageError
-from kebab.interfaces.workers import is_long
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from kebab.interfaces.service import is_long
 
 SESSION_COOKIE = "kebab_session"
 LOGIN_PATH = "/login"

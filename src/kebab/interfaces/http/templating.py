@@ -1,4 +1,4 @@
-"""The parts that all pages share: templates, static files and marked snippets."""
+"""The parts that all pages share: templates, static files, marked snippets and forms."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from kebab._version import __version__
-from kebab.core.errors import NotFound
+from kebab.core.checking import unknown
+from kebab.core.errors import NotFound, UsageError
 from kebab.interfaces.http import addresses
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from kebab.interfaces.service import Service
-    from kebab.interfaces.workers import Workers
-    from kebab.wire.search import HighlightV1
+from kebab.interfaces.http.api import texts_of
+from kebab.interfaces.service import Service, Workers
+from kebab.wire.search import HighlightV1
 
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOREVER = "public, max-age=31536000, immutable"
 WORDS = 16
 _CUT = "…"
 _WORD = re.compile(r"\S+")
+_MOST_FIELDS = 100
+"""The most fields of a posted form."""
 _LEAD = 3
 """The number of words shown before the first match."""
 
@@ -153,3 +154,28 @@ def _densest(places: Ranges, highlights: Ranges, words: int) -> int:
     room = words - _LEAD
     best = max(hits, key=lambda first: (sum(first <= hit < first + room for hit in hits), -first))
     return max(0, min(best - _LEAD, len(places) - words))
+
+
+# --- forms
+
+
+def filled_in(request: Request) -> dict[str, list[str]]:
+    """The query parameters without empty values, because a browser also sends the form fields that are left empty."""
+    kept = {name: [text for text in texts if text.strip()] for name, texts in texts_of(request).items()}
+    return {name: texts for name, texts in kept.items() if texts}
+
+
+def form_fields(request: Request, known: set[str]) -> dict[str, str]:
+    """The first value of each non-empty query parameter. A parameter that is not in `known` raises UsageError."""
+    for name in sorted(set(texts_of(request)) - known):
+        raise unknown(name, sorted(known))
+    return {name: texts[0] for name, texts in filled_in(request).items()}
+
+
+async def form_body(request: Request) -> dict[str, str]:
+    """The fields of a posted HTML form. The last value counts if a field is repeated."""
+    try:
+        return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError as error:
+        hint = "Send it as application/x-www-form-urlencoded, in UTF-8."
+        raise UsageError(f"The body is no form: {error}.", hint=hint) from error

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from kebab.core.errors import NoSuchMethod
 from kebab.interfaces.mcp.server import make_server
-from kebab.interfaces.workers import Workers
+from kebab.interfaces.service import Service, Workers
 from kebab.wire import to_json
 from kebab.wire.errors import error_v1
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
-    from kebab.interfaces.service import Service
 
 _MOST_SESSIONS = 200
 _IDLE_SECONDS = 30 * 60

@@ -17,9 +17,7 @@ from mcp.shared.exceptions import MCPError
 from kebab._version import __version__
 from kebab.core.errors import Internal, KebabError, NotFound, QueryError, UsageError
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.mcp.texts import error_text
-from kebab.interfaces.mcp.tool import Answer, Call, Tool
-from kebab.interfaces.mcp.tools import tools_for
+from kebab.interfaces.mcp.tools import Answer, Call, Tool, error_text, tools_for
 from kebab.wire import plain
 from kebab.wire.errors import error_v1
 from kebab.wire.records import DocSummaryV1
@@ -27,8 +25,7 @@ from kebab.wire.records import DocSummaryV1
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from kebab.interfaces.service import Service
-    from kebab.interfaces.workers import Workers
+    from kebab.interfaces.service import Service, Workers
 
     Context = ServerRequestContext[Any, Any]
 

@@ -8,17 +8,14 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from threading import Thread
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import anyio
 from mcp.server.stdio import stdio_server
 
 from kebab.core.text import json_values
 from kebab.interfaces.mcp.server import make_server
-from kebab.interfaces.workers import Workers
-
-if TYPE_CHECKING:
-    from kebab.interfaces.service import Service
+from kebab.interfaces.service import Service, Workers
 
 _PIECE = 1 << 16
 

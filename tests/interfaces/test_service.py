@@ -11,7 +11,7 @@ import pytest
 
 from kebab.core.deadline import is_over
 from kebab.core.errors import TimedOut
-from kebab.interfaces.workers import Workers, is_long
+from kebab.interfaces.service import Workers, is_long
 
 
 class Endless:
