@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from kebab.config.settings import Settings
     from kebab.core.answers import Answer
-    from kebab.core.ports import Progress
-    from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
+    from kebab.core.ports import ChunkContext, Progress
+    from kebab.core.records import Check, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.core.store_ports import Catalog
     from kebab.ingest.report import IngestReport
     from kebab.ingest.sources import Description
@@ -351,7 +351,7 @@ class KnowledgeBase:
         with self.session.reading() as reading:
             return reading.catalog.tags() if reading else []
 
-    def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
+    def document(self, key: str) -> tuple[DocumentRecord, list[ChunkContext]]:
         """A document and its chunks, by id, start of an id, path, SOURCE:path, or name as in links between notes."""
         from kebab.search.lookup import find_document
 
@@ -359,7 +359,7 @@ class KnowledgeBase:
             record = find_document(catalog, key)
             return record, catalog.chunks_of(record.doc_id)
 
-    def chunk(self, key: str) -> ChunkRecord:
+    def chunk(self, key: str) -> ChunkContext:
         with self.catalog() as catalog:
             return catalog.find_chunk(key)
 

@@ -33,7 +33,7 @@ from kebab.core.ports import (
     VectorMatch,
 )
 from kebab.core.query_tree import parse
-from kebab.core.records import ChunkRecord, ContextNote
+from kebab.core.records import ContextNote
 from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Catalog, Reading, Store, Writing
 from kebab.session import open_store
@@ -152,7 +152,7 @@ class Corpus:
         with self.writing() as writing:
             return writing.documents().remove(source, paths)
 
-    def chunks(self) -> list[ChunkRecord]:
+    def chunks(self) -> list[ChunkContext]:
         """Of one's own documents, by path."""
         with self.catalog() as catalog:
             documents = sorted(catalog.all_documents(), key=lambda record: (record.path, record.source))

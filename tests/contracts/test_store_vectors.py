@@ -359,6 +359,10 @@ def test_a_chunk_comes_with_its_document_and_the_model_that_embedded_it(corpus: 
                 source="notes",
                 indexed_at=record.indexed_at,
                 date="2026-02-03",
+                ordinal=0,
+                kind="text",
+                start_offset=0,
+                end_offset=8,
                 embedding_model="model",
             )
         }

@@ -129,7 +129,7 @@ def test_any_text_is_a_citation_or_a_path(written: str) -> None:
 
 def cited(*spans: Span, section: str | None = "Install") -> Citation:
     chunk = ChunkContext(
-        "c1", "d1", "notes/a.md", "A", ("Top", "Install"), section, "text", spans, "hash", "v1", "markdown", "en", (), "primary", "notes", "now", "2026-01-01"
+        "c1", "d1", "notes/a.md", "A", ("Top", "Install"), section, "text", spans, "hash", "v1", "markdown", "en", (), "primary", "notes", "now", "2026-01-01", 0, "text", 0, 4
     )  # fmt: skip
     return chunk.citation
 

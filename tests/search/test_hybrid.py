@@ -67,6 +67,10 @@ def chunk(name: str, document: str | None = None, date: str = "2026-01-01", text
         source="notes",
         indexed_at="now",
         date=date,
+        ordinal=0,
+        kind="text",
+        start_offset=0,
+        end_offset=len(text),
     )
 
 

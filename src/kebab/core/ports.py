@@ -35,7 +35,7 @@ class Retriever(Protocol):
 
 
 class ChunkContext(NamedTuple):
-    """A stored chunk, with the fields of its document that a hit shows."""
+    """A stored chunk, with the fields of its document that are shown with it."""
 
     chunk_id: str
     doc_id: str
@@ -54,6 +54,10 @@ class ChunkContext(NamedTuple):
     source: str
     indexed_at: str
     date: str
+    ordinal: int
+    kind: str
+    start_offset: int
+    end_offset: int
     embedding_model: str | None = None
     notes: tuple[str, ...] = ()
     """The user's notes on the document's source and folders, the outermost first."""
@@ -62,6 +66,11 @@ class ChunkContext(NamedTuple):
     def citation(self) -> Citation:
         """A citation of the first span, which covers the whole chunk."""
         return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        """The notes, under the name that users see."""
+        return self.notes
 
 
 class ColumnWeights(NamedTuple):

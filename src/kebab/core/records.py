@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kebab.core.citations import Citation
 from kebab.core.documents import Repository
-from kebab.core.spans import Span
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import Reading
@@ -33,29 +31,6 @@ class DocumentRecord(NamedTuple):
     metadata: dict[str, Any]
     context: tuple[str, ...]
     """The user's notes on the document's source and folders, the outermost first."""
-
-
-class ChunkRecord(NamedTuple):
-    chunk_id: str
-    doc_id: str
-    source: str
-    doc_path: str
-    title: str
-    ordinal: int
-    kind: str
-    heading_path: tuple[str, ...]
-    section_label: str | None
-    start_offset: int
-    end_offset: int
-    spans: tuple[Span, ...]
-    text: str
-    content_hash: str
-    chunker_version: str
-    context: tuple[str, ...]
-
-    @property
-    def citation(self) -> Citation:
-        return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
 
 
 class ContextNote(NamedTuple):

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from kebab.core.query_tree import QueryTree
     from kebab.core.records import (
         Check,
-        ChunkRecord,
         ContentCounts,
         ContextNote,
         DocumentRecord,
@@ -249,8 +248,8 @@ class Catalog(Protocol):
     def in_libraries(self, path: str) -> Mapping[tuple[str, str], DocumentRecord]:
         """The library documents with this path, by library and tag; the tag is empty for the default branch."""
 
-    def find_chunk(self, key: str) -> ChunkRecord: ...
-    def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
+    def find_chunk(self, key: str) -> ChunkContext: ...
+    def chunks_of(self, doc_id: str) -> list[ChunkContext]:
         """The chunks of a document, in document order."""
 
     def body(self, doc_id: str) -> str:

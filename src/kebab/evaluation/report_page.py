@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Literal, NamedTuple
 
 from kebab.core.citations import parse
-from kebab.core.records import ChunkRecord
+from kebab.core.ports import ChunkContext
 from kebab.core.search import Duplicate, SearchHit
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.evaluation.metrics import Lines, is_better_lower, line_recall
@@ -107,7 +107,7 @@ class _Explaining(NamedTuple):
             )
         return None
 
-    def _parts(self, thing: EvalExpectedV1) -> list[ChunkRecord]:
+    def _parts(self, thing: EvalExpectedV1) -> list[ChunkContext]:
         """The chunks that contain lines of a span."""
         lines = _lines(thing)
         if lines is None:

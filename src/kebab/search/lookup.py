@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kebab.core import citations
 from kebab.core.documents import PAGE_BREAK
 from kebab.core.errors import Ambiguous, NotFound, UsageError
-from kebab.core.records import ChunkRecord, DocumentRecord
+from kebab.core.ports import ChunkContext
+from kebab.core.records import DocumentRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, storable
 from kebab.search.options import join_library
@@ -30,7 +31,7 @@ class CitedText(NamedTuple):
     start: int
     """The offset in the document where the text begins."""
 
-    def touches(self, chunk: ChunkRecord) -> bool:
+    def touches(self, chunk: ChunkContext) -> bool:
         return chunk.start_offset < self.start + len(self.text) and chunk.end_offset > self.start
 
 
@@ -39,7 +40,7 @@ class Passage(NamedTuple):
 
     document: DocumentRecord
     text: str
-    chunks: tuple[ChunkRecord, ...]
+    chunks: tuple[ChunkContext, ...]
 
 
 def find_passage(catalog: Catalog, reference: str) -> Passage:

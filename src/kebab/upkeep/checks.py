@@ -29,14 +29,8 @@ from kebab.core.documents import PAGE_BREAK, stands_there
 from kebab.core.errors import Corrupt, KebabError, ModelError, NotFound, ParseError, SourceError
 from kebab.core.files import read_regular
 from kebab.core.libraries import Library
-from kebab.core.records import (
-    NOT_CHECKED,
-    Check,
-    ChunkRecord,
-    DocumentRecord,
-    SourceRecord,
-    incomplete_migration_checks,
-)
+from kebab.core.ports import ChunkContext
+from kebab.core.records import NOT_CHECKED, Check, DocumentRecord, SourceRecord, incomplete_migration_checks
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
 from kebab.parsing.registry import parser_for
@@ -237,7 +231,7 @@ def _now(
         return _Now("", document.path)
 
 
-def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, now: _Now) -> None:
+def _judge(report: VerifyReport, chunk: ChunkContext, body: str, lines: LineTable, now: _Now) -> None:
     current = now.text
     now_at = None
     if not stands_there(chunk.text, chunk.start_offset, chunk.end_offset, chunk.spans[0], body, lines):

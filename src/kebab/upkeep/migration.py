@@ -392,13 +392,15 @@ def _in_document(origin: Reading, target: Reading, doc_id: str, *, is_own: bool)
 
 
 def _document(reading: Reading, doc_id: str, *, is_own: bool) -> dict[str, Any]:
-    """Returns all of a document, to compare it. The source of a library document is replaced by "library", because
-    stores may assign a document that several versions share to any of their sources.
+    """Returns all of a document but its vectors, to compare it. The source of a library document is replaced by
+    "library", because stores may assign a document that several versions share to any of their sources.
     """
-    record, chunks = reading.catalog.find_document(doc_id), reading.catalog.chunks_of(doc_id)
+    record = reading.catalog.find_document(doc_id)
     if not is_own:
         record = record._replace(source="library")
-        chunks = [chunk._replace(source="library") for chunk in chunks]
+    chunks = [
+        chunk._replace(source=record.source, embedding_model=None) for chunk in reading.catalog.chunks_of(doc_id)
+    ]
     body = sha256(reading.catalog.body(doc_id).encode("utf-8", "surrogatepass")).hexdigest()
     return {**record._asdict(), "text": body, "chunks": chunks}
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from kebab.analysis.orders import reads_like_orders
 from kebab.core import records
 from kebab.core.documents import Repository
+from kebab.core.ports import ChunkContext
 from kebab.search.fetching import Fetched, page_of_text
 from kebab.upkeep.checks import Difference, VerifyReport
 from kebab.wire import VIEWS, view, viewed
@@ -269,12 +270,12 @@ class DoneV1:
     paths: list[str]
 
 
-def doc_summary_v1(record: records.DocumentRecord, chunks: list[records.ChunkRecord] | None = None) -> DocSummaryV1:
+def doc_summary_v1(record: records.DocumentRecord, chunks: list[ChunkContext] | None = None) -> DocSummaryV1:
     lines = None if chunks is None else [view(ChunkLineV1, chunk) for chunk in chunks]
     return view(DocSummaryV1, record, doc_path=record.path, lines=record.line_count, chunks=lines)
 
 
-def chunk_inspection_v1(chunk: records.ChunkRecord) -> ChunkInspectionV1:
+def chunk_inspection_v1(chunk: ChunkContext) -> ChunkInspectionV1:
     return view(ChunkInspectionV1, chunk, suspicious=reads_like_orders(chunk.text))
 
 

@@ -17,7 +17,7 @@ from kebab.core.citations import Citation
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.errors import Corrupt
 from kebab.core.ports import ChunkContext, FileState, IndexedDocument
-from kebab.core.records import ChunkRecord, DocumentRecord
+from kebab.core.records import DocumentRecord
 from kebab.core.search import Neighbour
 from kebab.core.spans import SPAN_KINDS, Span, span_kind
 from kebab.core.text import content_hash, count_lines
@@ -25,7 +25,7 @@ from kebab.store.fts5.chunk_columns import ChunkColumns, Names, names_in
 from kebab.store.qdrant.collection import Payload, PointId, point_id
 from kebab.store.tags import folded
 
-_Record = TypeVar("_Record", DocumentRecord, ChunkRecord, ChunkContext)
+_Record = TypeVar("_Record", DocumentRecord, ChunkContext)
 _KEYS = {
     "doc_id": "doc", "doc_path": "path", "doc_type": "type", "trust_level": "trust", "chunker_version": "chunker",
     "chunk_id": "chunk", "heading_path": "headings", "start_offset": "start", "end_offset": "end",
@@ -257,13 +257,9 @@ def _passage(payload: Payload) -> dict[str, Any]:
     }
 
 
-def chunk_record(payload: Payload, notes: tuple[str, ...]) -> ChunkRecord:
-    return _record(ChunkRecord, payload, **_passage(payload), context=notes)
-
-
-def chunk_context(payload: Payload, notes: tuple[str, ...], embedding_model: str | None = None) -> ChunkContext:
-    tags = tuple(payload["tags"])
-    return _record(ChunkContext, payload, **_passage(payload), tags=tags, embedding_model=embedding_model, notes=notes)
+def chunk_context(payload: Payload, notes: tuple[str, ...]) -> ChunkContext:
+    tags, model = tuple(payload["tags"]), payload.get("model")
+    return _record(ChunkContext, payload, **_passage(payload), tags=tags, embedding_model=model, notes=notes)
 
 
 def neighbour(payload: Payload) -> Neighbour:

@@ -12,7 +12,6 @@ from kebab.core.errors import Ambiguous, Corrupt, NotFound
 from kebab.core.libraries import VectorSpace, VersionDocument
 from kebab.core.ports import ChunkContext, ChunkVector, FileState, IndexedDocument, IndexedFile, Key, StoredDocument
 from kebab.core.records import (
-    ChunkRecord,
     ContentCounts,
     DocumentRecord,
     SourceRecord,
@@ -232,7 +231,7 @@ class QdrantCatalog(Stored):
     def _record(self, payload: Payload) -> DocumentRecord:
         return codec.document_record(payload, self._state.notes_above(payload))
 
-    def find_chunk(self, key: str) -> ChunkRecord:
+    def find_chunk(self, key: str) -> ChunkContext:
         key = storable(key)
         found = self._chunks.retrieve([codec.chunk_point_id(key)], payload=codec.HIT_FIELDS)
         # The id of a chunk begins with the first eight letters of its document's id.
@@ -247,12 +246,12 @@ class QdrantCatalog(Stored):
             raise NotFound(f"No chunk {key} is indexed.", hint=hint)
         return self._chunk_record(found[0]["payload"])
 
-    def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
+    def chunks_of(self, doc_id: str) -> list[ChunkContext]:
         payloads = self._chunks.payloads(where("doc", doc_id), codec.HIT_FIELDS)
         return sorted(map(self._chunk_record, payloads), key=lambda record: record.ordinal)
 
-    def _chunk_record(self, payload: Payload) -> ChunkRecord:
-        return codec.chunk_record(payload, self._state.notes_above(payload))
+    def _chunk_record(self, payload: Payload) -> ChunkContext:
+        return codec.chunk_context(payload, self._state.notes_above(payload))
 
 
 class QdrantChunkReader(Stored):
@@ -260,7 +259,7 @@ class QdrantChunkReader(Stored):
         ids = [codec.chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)]
         payloads = [point["payload"] for point in self._chunks.retrieve(ids, payload=codec.CONTEXT_FIELDS)]
         return {
-            payload["chunk"]: codec.chunk_context(payload, self._state.notes_above(payload), payload.get("model"))
+            payload["chunk"]: codec.chunk_context(payload, self._state.notes_above(payload))
             for payload in payloads
             if not self._state.is_too_new(payload)
         }

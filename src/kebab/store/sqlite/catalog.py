@@ -9,14 +9,22 @@ from typing import Any
 
 from kebab.core.documents import Repository
 from kebab.core.errors import Ambiguous, NotFound
-from kebab.core.records import ChunkRecord, ContextNote, DocumentRecord, SourceRecord, TagRecord
+from kebab.core.ports import ChunkContext
+from kebab.core.records import ContextNote, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
 from kebab.core.spans import PageSpan
-from kebab.core.text import content_hash, storable
+from kebab.core.text import storable
 from kebab.store.sqlite.database import Connection
 from kebab.store.sqlite.documents import decompress, notes_by_source
 from kebab.store.sqlite.filters import PERSONAL, document_filter
-from kebab.store.sqlite.rows import NOTES_ABOVE, TAGS_OF_DOCUMENT, heading_list, spans_from_json, split_values
+from kebab.store.sqlite.rows import (
+    CONTEXTS,
+    NOTES_ABOVE,
+    TAGS_OF_DOCUMENT,
+    chunk_context,
+    spans_from_json,
+    split_values,
+)
 from kebab.store.tags import tag_records
 
 # The fields of a DocumentRecord in their order.
@@ -25,12 +33,6 @@ SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_
        d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version, d.indexed_at,
        d.metadata, {NOTES_ABOVE}
 FROM documents d JOIN sources s ON s.id = d.source_id
-"""
-# The fields of a ChunkRecord in their order, with an empty text for its hash, then the column `headings`.
-_CHUNKS = f"""
-SELECT c.chunk_id, c.doc_id, s.name, d.path, d.title, c.ordinal, c.kind, c.heading_path, c.section_label,
-       c.start_offset, c.end_offset, c.source_spans, c.text, '', d.chunker_version, {NOTES_ABOVE}, c.headings
-FROM chunks c JOIN documents d ON d.id = c.document_id JOIN sources s ON s.id = d.source_id
 """
 _SHORTEST_ID_PREFIX = 4
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
@@ -104,7 +106,7 @@ class SqliteCatalog:
         )
         return {(library_id, tag): self.find_document(doc_id) for library_id, tag, doc_id in rows}
 
-    def find_chunk(self, key: str) -> ChunkRecord:
+    def find_chunk(self, key: str) -> ChunkContext:
         key = storable(key)
         found = self._chunks("WHERE c.chunk_id = :key", {"key": key}) or self._chunks(*_has_prefix("c.chunk_id", key))
         if len(found) > 1:
@@ -115,7 +117,7 @@ class SqliteCatalog:
             )
         return found[0]
 
-    def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
+    def chunks_of(self, doc_id: str) -> list[ChunkContext]:
         where = "WHERE c.doc_id = :doc ORDER BY c.ordinal"
         return self._chunks(where, {"doc": doc_id})
 
@@ -174,8 +176,8 @@ class SqliteCatalog:
     def _documents(self, where: str, bindings: dict[str, Any]) -> list[DocumentRecord]:
         return [_document(row) for row in self._connection.rows(_DOCUMENTS + where, bindings)]
 
-    def _chunks(self, where: str, bindings: dict[str, Any]) -> list[ChunkRecord]:
-        return [_chunk(row) for row in self._connection.rows(_CHUNKS + where, bindings)]
+    def _chunks(self, where: str, bindings: dict[str, Any]) -> list[ChunkContext]:
+        return [chunk_context(row) for row in self._connection.rows(CONTEXTS + where, bindings)]
 
 
 def _has_prefix(column: str, key: str) -> tuple[str, dict[str, Any]]:
@@ -195,16 +197,6 @@ def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:
     *facts, repository, branch, commit = row
     belongs_to = Repository(repository, branch, commit) if repository is not None else None
     return SourceRecord._make((*facts, belongs_to, tuple(notes)))
-
-
-def _chunk(row: tuple[Any, ...]) -> ChunkRecord:
-    *stored, headings = row
-    values = dict(zip(ChunkRecord._fields, stored, strict=True))
-    values["heading_path"] = heading_list(values["heading_path"], headings)
-    values["spans"] = spans_from_json(values["spans"])
-    values["content_hash"] = content_hash(values["text"])
-    values["context"] = split_values(values["context"])
-    return ChunkRecord(**values)
 
 
 def _some(names: list[str], most: int = 5) -> str:

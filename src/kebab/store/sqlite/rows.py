@@ -25,9 +25,10 @@ TAGS_OF_DOCUMENT = """(SELECT group_concat(tag, char(31)) FROM (
         SELECT t.tag FROM document_tags t WHERE t.document_id = d.id ORDER BY t.tag))"""
 
 # The fields of a ChunkContext in their order, with an empty text for its hash, then the column `headings`.
-_CONTEXTS = f"""
+CONTEXTS = f"""
 SELECT c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.section_label, c.text, c.source_spans, '',
        d.chunker_version, d.doc_type, d.lang, {TAGS_OF_DOCUMENT}, d.trust_level, s.name, d.indexed_at, d.date,
+       c.ordinal, c.kind, c.start_offset, c.end_offset,
        (SELECT e.model FROM chunks_vec v JOIN embedding_spaces e ON e.id = v.space_id
         WHERE v.chunk = c.id ORDER BY v.home DESC, e.id DESC LIMIT 1),
        {NOTES_ABOVE}, c.headings
@@ -76,7 +77,7 @@ ORDER BY hit.id, near.ordinal
 """
 
 
-def _context(row: tuple[Any, ...]) -> ChunkContext:
+def chunk_context(row: tuple[Any, ...]) -> ChunkContext:
     *stored, headings = row
     values = dict(zip(ChunkContext._fields, stored, strict=True))
     values["heading_path"] = heading_list(values["heading_path"], headings)
@@ -91,8 +92,8 @@ class SqliteChunkReader:
         self._connection = connection
 
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
-        rows = self._connection.rows_for(chunk_ids, f"{_CONTEXTS} WHERE c.chunk_id IN ({{marks}})")
-        return {row[0]: _context(row) for row in rows}
+        rows = self._connection.rows_for(chunk_ids, f"{CONTEXTS} WHERE c.chunk_id IN ({{marks}})")
+        return {row[0]: chunk_context(row) for row in rows}
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
         """Returns up to `count` chunks before and after each of these chunks."""
