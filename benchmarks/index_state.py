@@ -36,10 +36,9 @@ def contents(db: Path, *, vectors: bool = False) -> Contents:
                     more = _vectors(reading, entry.doc_id) if vectors else ()
                     found[f"{source.name}:{path}"] = digest(_timeless(document), more)
         for library in reading.libraries().libraries():
-            reader = reading.library_reader(library.library_id)
-            for item in reader.version_documents():
+            for item in reading.content().library_documents(library.library_id):
                 version = f"{library.library_id} {item.tag or ''}"
-                document = reader.document(item.document)._replace(date="")  # the time of indexing
+                document = reading.content().documents([item.document])[0]._replace(date="")  # the time of indexing
                 more = _vectors(reading, item.doc_id) if vectors else ()
                 found[version] = digest(found.get(version), item.commit, item.file_key, _timeless(document), more)
     return found

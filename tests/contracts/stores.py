@@ -212,7 +212,9 @@ class Corpus:
         """
         with self.writing() as writing:
             writer = writing.vectors()
-            keys = {chunk.text: chunk.key for chunk in writer.pending_in(embedder, after=None, limit=10_000)}
+            keys = {
+                chunk.text: chunk.key for chunk in writer.pending([embedder], primary=False, after=None, limit=10_000)
+            }
             new = [
                 NewVector(hash_of(f"{embedder.name} {text}"), vector, [keys[text]]) for text, vector in vectors.items()
             ]

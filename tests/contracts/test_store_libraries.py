@@ -257,14 +257,14 @@ def test_a_whole_library_is_read_back_as_it_was_written_vectors_included(corpus:
     make(corpus, GADGET, None, {"other.md": "foreign words"})
     corpus.embed(embedder)
     with corpus.reading() as reading:
-        reader = reading.library_reader("/acme/widget")
-        entries = [(entry.tag, entry.commit, entry.file_key) for entry in reader.version_documents()]
+        reader = reading.content()
+        entries = [(entry.tag, entry.commit, entry.file_key) for entry in reader.library_documents("/acme/widget")]
         assert entries == [
             (None, "commit of None", "dials show\n\na number"), (None, "commit of None", "gauges"), ("v1", "commit of v1", "gauges"),
         ]  # fmt: skip
-        keys = [entry.document for entry in reader.version_documents()]
+        keys = [entry.document for entry in reader.library_documents("/acme/widget")]
         assert keys[1] == keys[2]
-        document = reader.document(keys[0])
+        (document,) = reader.documents(keys[:1])
         assert (document.source, document.path, document.chunker_version, document.trust_level) == (
             "",
             "guide.md",
@@ -280,7 +280,7 @@ def test_a_whole_library_is_read_back_as_it_was_written_vectors_included(corpus:
         assert list(document.chunks) == list(written.chunks)
         assert document.state.fingerprint == PRINT
         assert reader.spaces() == [("words", "1", 8)]
-        vectors = dict(reader.vectors(reader.spaces()[0]))
+        vectors = dict(reader.library_vectors("/acme/widget", reader.spaces()[0]))
         assert len(vectors) == 3, "those of its own texts"
         assert {len(text_hash) for text_hash in vectors} == {16}
         for vector in vectors.values():

@@ -85,8 +85,11 @@ def test_only_a_vector_in_its_first_space_makes_a_chunk_done(corpus: Corpus, toy
         writer = writing.vectors()
         assert {chunk.text for chunk in writer.pending([first, second], after=None, limit=10)} == {"two", "three"}
         assert writer.count_pending([first, second]) == 2
-        assert {chunk.text for chunk in writer.pending_in(second, after=None, limit=10)} == {"one", "three"}
-        assert writer.count_pending_in(second) == 2
+        assert {chunk.text for chunk in writer.pending([second], primary=False, after=None, limit=10)} == {
+            "one",
+            "three",
+        }
+        assert writer.count_pending([second], primary=False) == 2
         assert [writer.is_primary(embedder) for embedder in (first, second, former)] == [True, False, True]
 
 

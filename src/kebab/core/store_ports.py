@@ -132,7 +132,6 @@ class Reading(Protocol):
         """The files of these documents, or of all; documents that do not come from files are left out."""
 
     def libraries(self) -> LibraryCatalog: ...
-    def library_reader(self, library_id: str) -> LibraryReader: ...
     def content(self) -> ContentReader: ...
     def migrating_from(self) -> str | None:
         """The origin of an incomplete migration into this store, or None."""
@@ -213,7 +212,6 @@ class NoteStore(Protocol):
     def notes(self, source: str) -> Sequence[ContextNote]:
         """The notes on a source and its folders, the outermost first."""
 
-    def document_paths(self, source: str) -> Sequence[str]: ...
     def put(self, source: str, note: ContextNote) -> int:
         """Adds or replaces the note of its folder, and returns how many chunks got other terms."""
 
@@ -263,7 +261,7 @@ class Catalog(Protocol):
 
 
 class ContentReader(Protocol):
-    """Reads the whole content, for copying it to another store."""
+    """Reads the whole content, for copying it to another store or exporting a library."""
 
     def stored(self, source: str) -> Mapping[str, StoredDocument]:
         """The documents of a source that is not a library's, by path."""
@@ -281,6 +279,11 @@ class ContentReader(Protocol):
         """The stored names of the models for which `settle` found no vector missing; None if there are none."""
 
     def counts(self) -> ContentCounts: ...
+    def library_documents(self, library_id: str) -> Sequence[VersionDocument]:
+        """The documents of all versions of a library that can be searched, the default version first."""
+
+    def library_vectors(self, library_id: str, space: VectorSpace) -> Iterable[tuple[bytes, bytes]]:
+        """The library's vectors in this space, each with the hash of its text; as float16."""
 
 
 # --- search by words
@@ -352,17 +355,17 @@ class VectorStore(Protocol):
 
 
 class VectorWriter(Protocol):
-    def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks without a vector in their primary space, in a fixed order, following the chunk `after`."""
-
-    def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks without a vector in this model's space, in a fixed order, following the chunk `after`."""
+    def pending(
+        self, embedders: Sequence[Embedder], *, primary: bool = True, after: Key | None, limit: int
+    ) -> Sequence[PendingChunk]:
+        """Chunks without a vector of these models in their primary space or, if not `primary`, in any space. In a fixed
+        order, following the chunk `after`.
+        """
 
     def chunks(self, keys: Sequence[Key]) -> Sequence[PendingChunk]:
         """The current state of these chunks; removed ones are left out."""
 
-    def count_pending(self, embedders: Sequence[Embedder]) -> int: ...
-    def count_pending_in(self, embedder: Embedder) -> int: ...
+    def count_pending(self, embedders: Sequence[Embedder], *, primary: bool = True) -> int: ...
     def is_primary(self, embedder: Embedder) -> bool:
         """Whether this model's space is the primary space of any chunk."""
 
@@ -405,20 +408,6 @@ class LibraryCatalog(Protocol):
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> Mapping[str, str]:
         """The kind of each snippet (code or info), by chunk id."""
-
-
-class LibraryReader(Protocol):
-    """Reads a whole library, for exporting it to a file."""
-
-    def version_documents(self) -> Sequence[VersionDocument]:
-        """The documents of all versions that can be searched, the default version first."""
-
-    def document(self, key: Key, /) -> IndexedDocument:
-        """One document, without its source, because the document may belong to several versions."""
-
-    def spaces(self) -> Sequence[VectorSpace]: ...
-    def vectors(self, space: VectorSpace, /) -> Iterable[tuple[bytes, bytes]]:
-        """The library's vectors in this space, each with the hash of its text; as float16."""
 
 
 class LibraryWriter(Protocol):

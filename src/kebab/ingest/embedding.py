@@ -125,9 +125,7 @@ class _Embedding:
 
     def _embed_all(self) -> None:
         embedders = self._models.embedders
-        with self._store() as store:
-            self._total = store.count_pending(embedders)
-        for waiting in self._windows(lambda store, after: store.pending(embedders, after=after, limit=_WINDOW)):
+        for waiting in self._windows(embedders):
             # Secondary spaces come first, so that a chunk with a primary vector also has its secondary one.
             for primary, space_of in ((False, self._models.secondary_of), (True, self._models.primary_of)):
                 for embedder in embedders:
@@ -139,23 +137,18 @@ class _Embedding:
                 other_scripts=len(embedders) > 1 and store.is_primary(embedders[-1])
             )
         if second is not None:
-            self._embed_second(second)
+            for waiting in self._windows([second], primary=False):
+                self._embed(second, waiting, primary=False)
         with self._store() as store:
             store.settle(embedders, second, refused=len(self._refused))
 
-    def _embed_second(self, embedder: Embedder) -> None:
+    def _windows(self, embedders: Sequence[Embedder], *, primary: bool = True) -> Iterator[list[_Waiting]]:
         with self._store() as store:
-            self._total += store.count_pending_in(embedder)
-        for waiting in self._windows(lambda store, after: store.pending_in(embedder, after=after, limit=_WINDOW)):
-            self._embed(embedder, waiting, primary=False)
-
-    def _windows(
-        self, pending: Callable[[VectorWriter, Key | None], Sequence[PendingChunk]]
-    ) -> Iterator[list[_Waiting]]:
+            self._total += store.count_pending(embedders, primary=primary)
         after: Key | None = None
         while True:
             with self._store() as store:
-                chunks = pending(store, after)
+                chunks = store.pending(embedders, primary=primary, after=after, limit=_WINDOW)
             if not chunks:
                 return
             yield _waiting(chunks)

@@ -146,7 +146,7 @@ def describe_source(session: Session, place: str, text: str) -> Description:
         note = ContextNote(folder, text)
         if not text:
             return Description(source, folder, None, before, store.remove(source, note))
-        _refuse_empty(source, note, store.document_paths(source))
+        _refuse_empty(source, note, list(writing.documents().known_files(source)))
         return Description(source, folder, text, before, store.put(source, note))
 
 

@@ -370,7 +370,7 @@ class Libraries:
             )
         library = self.find(library_id)
         with self._session.existing() as reading:
-            return export_library(library, reading.library_reader(library_id), path)
+            return export_library(library, reading.content(), path)
 
     # --- searching
 

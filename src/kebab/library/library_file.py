@@ -32,7 +32,7 @@ from kebab.sources.git_mirror import checked_ref, checked_url
 from kebab.sources.origin import path_inside
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import LibraryReader, VectorWriter
+    from kebab.core.store_ports import ContentReader, VectorWriter
 
 FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"
@@ -342,9 +342,9 @@ def _trust(value: Any) -> float | None:
 # --- between the store and a file
 
 
-def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
+def export_library(library: Library, reader: ContentReader, path: Path) -> int:
     """Writes a library into a file. Returns the number of documents."""
-    entries = reader.version_documents()
+    entries = reader.library_documents(library.library_id)
     if not entries:
         raise NotFound(
             f"Nothing of {library.library_id} is indexed yet.",
@@ -359,8 +359,9 @@ def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
         )
         for tag, commit in versions
     ]
-    vectors = ((space, reader.vectors(space)) for space in reader.spaces())
-    write_library_file(path, library, stored, map(reader.document, keys), vectors)
+    documents = (reader.documents([key])[0] for key in keys)
+    vectors = ((space, reader.library_vectors(library.library_id, space)) for space in reader.spaces())
+    write_library_file(path, library, stored, documents, vectors)
     return len(keys)
 
 

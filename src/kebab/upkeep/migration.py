@@ -171,7 +171,7 @@ class Migration:
         for library in origin.libraries().libraries():
             library_id = library.library_id
             writer.describe(library)
-            entries = origin.library_reader(library_id).version_documents()
+            entries = content.library_documents(library_id)
             for version in library.versions:
                 state = (version.commit, version.snippets, version.indexed_at)
                 if version.indexed_at is not None and there.get((library_id, version.name)) != state:
@@ -191,8 +191,8 @@ class Migration:
         """Copies the vectors of chunks that have none in the target yet, so that a stopped run can continue."""
         for space in content.spaces():
             model = _Model(space)
-            total, done, after = writer.count_pending_in(model), 0, None
-            while chunks := writer.pending_in(model, after=after, limit=_CHUNKS_AT_ONCE):
+            total, done, after = writer.count_pending([model], primary=False), 0, None
+            while chunks := writer.pending([model], primary=False, after=after, limit=_CHUNKS_AT_ONCE):
                 self._progress("vectors", path=space.model, done=done, total=total)
                 after = chunks[-1].key
                 found = content.vectors_of(space, [chunk.chunk_id for chunk in chunks])
@@ -375,7 +375,7 @@ def _documents_of(reading: Reading, name: str) -> dict[str, Any]:
 
 
 def _version_documents(reading: Reading, library_id: str) -> dict[tuple[Any, ...], str]:
-    entries = reading.library_reader(library_id).version_documents()
+    entries = reading.content().library_documents(library_id)
     return {(entry.tag or "", entry.path, entry.file_key, entry.fingerprint): entry.doc_id for entry in entries}
 
 
@@ -398,9 +398,7 @@ def _document(reading: Reading, doc_id: str, *, is_own: bool) -> dict[str, Any]:
     record = reading.catalog.find_document(doc_id)
     if not is_own:
         record = record._replace(source="library")
-    chunks = [
-        chunk._replace(source=record.source, embedding_model=None) for chunk in reading.catalog.chunks_of(doc_id)
-    ]
+    chunks = [chunk._replace(source=record.source, embedding_model=None) for chunk in reading.catalog.chunks_of(doc_id)]
     body = sha256(reading.catalog.body(doc_id).encode("utf-8", "surrogatepass")).hexdigest()
     return {**record._asdict(), "text": body, "chunks": chunks}
 

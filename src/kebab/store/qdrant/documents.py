@@ -241,9 +241,6 @@ class QdrantNoteStore(WriterPart):
     def notes(self, source: str) -> list[ContextNote]:
         return self._state.sources[source].ordered_notes if source in self._state.sources else []
 
-    def document_paths(self, source: str) -> list[str]:
-        return sorted(payload["path"] for payload in self._documents.payloads(where("source", source), ["path"]))
-
     def put(self, source: str, note: ContextNote) -> int:
         Vocabulary(self._schema.terms).add([note.text])
         return self._replace(source, note, [note])

@@ -55,7 +55,6 @@ class QdrantReading(Stored):
         self.chunks = partial(QdrantChunkReader, schema, state)
         self.content = partial(QdrantContentReader, schema, state)
         self.libraries = partial(QdrantLibraryCatalog, schema, state)
-        self.library_reader = partial(QdrantLibraryReader, schema, state)
 
     def index_version(self) -> str:
         return lexical_index_version(self._state.fts_config or fts_config(self._analysis), SCHEMA)
@@ -337,17 +336,9 @@ class QdrantContentReader(Stored):
         sizes = [each.count({"must": [part]}) for part in (own, searched) for each in (self._documents, self._chunks)]
         return ContentCounts(sizes[0], sizes[1], sizes[2], sizes[3], tuple(spaces))
 
-
-class QdrantLibraryReader(QdrantContentReader):
-    """Reads a library back as it was stored: its complete versions, the default one first."""
-
-    def __init__(self, schema: Schema, state: State, library_id: str) -> None:
-        super().__init__(schema, state)
-        self._library_id = library_id
-
-    def version_documents(self) -> list[VersionDocument]:
+    def library_documents(self, library_id: str) -> list[VersionDocument]:
         found = []
-        for version in self._versions():
+        for version in self._complete_versions(library_id):
             fields = ["doc", "path", "file_keys", "fingerprint"]
             payloads = self._documents.payloads(where("versions", version.key), fields)
             for payload in sorted(payloads, key=lambda payload: str(payload["path"])):
@@ -356,18 +347,20 @@ class QdrantLibraryReader(QdrantContentReader):
                 found.append(VersionDocument(version.tag or None, version.commit, payload["doc"], file_key, *facts))
         return found
 
-    def document(self, key: Key) -> IndexedDocument:
-        return self.documents([key])[0]
-
-    def vectors(self, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
+    def library_vectors(self, library_id: str, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
         """Yields the hash of each embedded text, once, and its vector as float16."""
         name, given = space.fingerprint, set()
-        chosen = {"must": [one_of("versions", [version.key for version in self._versions()]), {"has_vector": name}]}
+        chosen = {
+            "must": [
+                one_of("versions", [version.key for version in self._complete_versions(library_id)]),
+                {"has_vector": name},
+            ]
+        }
         for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[name]):
             text_hash = point["payload"]["text_hash"]
             if text_hash not in given:
                 given.add(text_hash)
                 yield bytes.fromhex(text_hash), codec.to_float16(point["vector"][name])
 
-    def _versions(self) -> list[StoredVersion]:
-        return [version for version in stored_versions(self._catalog, self._library_id) if not version.in_making]
+    def _complete_versions(self, library_id: str) -> list[StoredVersion]:
+        return [version for version in stored_versions(self._catalog, library_id) if not version.in_making]

@@ -169,27 +169,25 @@ class UnusedVectors:
 
 
 class QdrantVectorWriter(WriterPart):
-    def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._first(none_of("homes", map(self._space, embedders)), after, limit)
-
-    def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._first({"must_not": [{"has_vector": self._space(embedder)}]}, after, limit)
-
-    def _first(self, chosen: Filter, after: Key | None, limit: int) -> list[PendingChunk]:
+    def pending(
+        self, embedders: Sequence[Embedder], *, primary: bool = True, after: Key | None, limit: int
+    ) -> list[PendingChunk]:
+        chosen = self._without(embedders, primary=primary)
         points = self._chunks.scroll(chosen, payload=_PENDING_FIELDS, batch=min(limit, 1000) + 1, after=after)
         return list(map(_pending_chunk, islice(points, limit)))
 
     def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
         return list(map(_pending_chunk, self._chunks.retrieve(keys, payload=_PENDING_FIELDS)))
 
-    def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        return self._chunks.count(none_of("homes", map(self._space, embedders)))
-
-    def count_pending_in(self, embedder: Embedder) -> int:
-        return self._chunks.count({"must_not": [{"has_vector": self._space(embedder)}]})
+    def count_pending(self, embedders: Sequence[Embedder], *, primary: bool = True) -> int:
+        return self._chunks.count(self._without(embedders, primary=primary))
 
     def is_primary(self, embedder: Embedder) -> bool:
         return self._chunks.has_any(where("homes", self._space(embedder)))
+
+    def _without(self, embedders: Sequence[Embedder], *, primary: bool) -> Filter:
+        spaces = list(map(self._space, embedders))
+        return none_of("homes", spaces) if primary else {"must_not": [{"has_vector": space} for space in spaces]}
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
         known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})

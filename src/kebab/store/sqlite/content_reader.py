@@ -15,6 +15,7 @@ from kebab.store.sqlite.database import Connection, our_errors
 from kebab.store.sqlite.documents import decompress
 from kebab.store.sqlite.rows import STATE, TAGS_OF_DOCUMENT, heading_list, spans_from_json, split_values, stored_spaces
 
+_AT_ONCE = 1000
 _PARSED = ("title", "doc_type", "format", "lang", "encoding")
 _DOCUMENTS = f"""
 SELECT {", ".join(f"d.{name}" for name in _PARSED)}, d.id, d.path, d.metadata, d.body, {TAGS_OF_DOCUMENT},
@@ -80,6 +81,36 @@ class SqliteContentReader:
         counts = [int(self._rows(sql)[0][0]) for sql in _COUNTS]
         return ContentCounts._make((*counts, tuple(SpaceCount(*row) for row in spaces)))
 
+    def library_documents(self, library_id: str) -> list[VersionDocument]:
+        """Returns the documents of all complete versions, the default version first."""
+        rows = self._rows(
+            """SELECT nullif(v.tag, ''), v.commit_id, ld.document_id, ld.file_key, d.doc_id, d.path, d.fingerprint
+               FROM libraries l
+               JOIN library_versions v ON v.library = l.id AND NOT v.in_making
+               JOIN library_documents ld ON ld.version = v.id JOIN documents d ON d.id = ld.document_id
+               WHERE l.library_id = ? ORDER BY v.tag, d.path""",
+            library_id,
+        )
+        return [VersionDocument(*row) for row in rows]
+
+    def library_vectors(self, library_id: str, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
+        """Yields the hash of each embedded text of the library, and its vector as float16."""
+        sql = "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?"
+        row = self._connection.value(sql, space)
+        last = 0
+        while rows := self._connection.rows(
+            """SELECT x.id, x.text_hash, x.vector FROM vectors x WHERE x.space_id = ?1 AND x.id > ?2 AND EXISTS (
+                   SELECT 1 FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
+                   JOIN library_documents ld ON ld.document_id = c.document_id
+                   JOIN library_versions v ON v.id = ld.version AND NOT v.in_making
+                   JOIN libraries l ON l.id = v.library AND l.library_id = ?3
+                   WHERE cv.vector_id = x.id AND +cv.space_id = ?1)
+               ORDER BY x.id LIMIT ?4""",
+            (row, last, library_id, _AT_ONCE),
+        ):
+            yield from ((text_hash, vector) for _, text_hash, vector in rows)
+            last = rows[-1][0]
+
     def _document(self, row: tuple[Any, ...]) -> IndexedDocument:
         parsed = dict(zip(_PARSED, row, strict=False))
         key, path, metadata, body, joined, first_title, chunker, date, trust, doc_id, indexed_at, *state = row[5:]
@@ -106,48 +137,3 @@ class SqliteContentReader:
         # A migration reads this store while it writes another one, so errors must name this file.
         with our_errors(self._connection.path):
             return self._connection.rows(sql, bindings)
-
-
-_AT_ONCE = 1000
-
-
-class SqliteLibraryReader(SqliteContentReader):
-    """Reads one library."""
-
-    def __init__(self, connection: Connection, library_id: str) -> None:
-        super().__init__(connection)
-        self._library_id = library_id
-
-    def version_documents(self) -> list[VersionDocument]:
-        """Returns the documents of all complete versions, the default version first."""
-        rows = self._connection.rows(
-            """SELECT nullif(v.tag, ''), v.commit_id, ld.document_id, ld.file_key, d.doc_id, d.path, d.fingerprint
-               FROM libraries l
-               JOIN library_versions v ON v.library = l.id AND NOT v.in_making
-               JOIN library_documents ld ON ld.version = v.id JOIN documents d ON d.id = ld.document_id
-               WHERE l.library_id = ? ORDER BY v.tag, d.path""",
-            (self._library_id,),
-        )
-        return [VersionDocument(*row) for row in rows]
-
-    def document(self, key: Key) -> IndexedDocument:
-        """Returns a document without its source, because versions share documents."""
-        return self.documents([key])[0]
-
-    def vectors(self, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the hash of each embedded text of the library, and its vector as float16."""
-        sql = "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?"
-        row = self._connection.value(sql, space)
-        last = 0
-        while rows := self._connection.rows(
-            """SELECT x.id, x.text_hash, x.vector FROM vectors x WHERE x.space_id = ?1 AND x.id > ?2 AND EXISTS (
-                   SELECT 1 FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
-                   JOIN library_documents ld ON ld.document_id = c.document_id
-                   JOIN library_versions v ON v.id = ld.version AND NOT v.in_making
-                   JOIN libraries l ON l.id = v.library AND l.library_id = ?3
-                   WHERE cv.vector_id = x.id AND +cv.space_id = ?1)
-               ORDER BY x.id LIMIT ?4""",
-            (row, last, self._library_id, _AT_ONCE),
-        ):
-            yield from ((text_hash, vector) for _, text_hash, vector in rows)
-            last = rows[-1][0]

@@ -284,9 +284,6 @@ class SqliteNoteStore:
         by_source = notes_by_source(self._connection)
         return by_source.get(source, [])
 
-    def document_paths(self, source: str) -> list[str]:
-        return [path for _, path in self._documents(source)]
-
     def put(self, source: str, note: ContextNote) -> int:
         """Adds or replaces the note on a folder, and returns how many chunks have other terms because of it."""
         with self._connection.transaction():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kebab.core.ports import ColumnWeights, EmbeddingModels
     from kebab.core.records import Check, StoreStats
     from kebab.store.sqlite.catalog import SqliteCatalog
-    from kebab.store.sqlite.content_reader import SqliteContentReader, SqliteLibraryReader
+    from kebab.store.sqlite.content_reader import SqliteContentReader
     from kebab.store.sqlite.vectors import SqliteVectorStore
     from kebab.store.sqlite.writing import SqliteWriting
 
@@ -119,11 +119,6 @@ class SqliteReading:
 
     def migrating_from(self) -> str | None:
         return self._connection.remembered("migrating_from")
-
-    def library_reader(self, library_id: str) -> SqliteLibraryReader:
-        from kebab.store.sqlite.content_reader import SqliteLibraryReader
-
-        return SqliteLibraryReader(self._connection, library_id)
 
     def content(self) -> SqliteContentReader:
         from kebab.store.sqlite.content_reader import SqliteContentReader

@@ -38,32 +38,26 @@ class SqliteVectorWriter:
 
     # --- chunks to embed
 
-    def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        """Returns chunks without a vector in their primary space, in order of their rows."""
-        return self._chunks(f"NOT EXISTS ({self._primary_vectors(embedders)} AND v.chunk = c.id)", after, limit)
-
-    def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
-        """Returns chunks without a vector in this model's space, in order of their rows."""
-        return self._chunks(f"NOT EXISTS ({self._vectors_in(embedder)} AND v.chunk = c.id)", after, limit)
+    def pending(
+        self, embedders: Sequence[Embedder], *, primary: bool = True, after: Key | None, limit: int
+    ) -> list[PendingChunk]:
+        vectors = self._vectors(embedders, primary=primary)
+        return self._chunks(f"NOT EXISTS ({vectors} AND v.chunk = c.id)", after, limit)
 
     def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
         return self._chunks(f"c.id IN ({', '.join(map(str, keys))})", None, len(keys))
 
-    def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        return self._number(f"SELECT count(*) FROM chunks WHERE id NOT IN ({self._primary_vectors(embedders)})")
-
-    def count_pending_in(self, embedder: Embedder) -> int:
-        return self._number(f"SELECT count(*) FROM chunks WHERE id NOT IN ({self._vectors_in(embedder)})")
+    def count_pending(self, embedders: Sequence[Embedder], *, primary: bool = True) -> int:
+        vectors = self._vectors(embedders, primary=primary)
+        return self._number(f"SELECT count(*) FROM chunks WHERE id NOT IN ({vectors})")
 
     def is_primary(self, embedder: Embedder) -> bool:
         """Whether this model's space is the primary space of any chunk."""
-        return bool(self._number(f"SELECT EXISTS ({self._vectors_in(embedder)} AND v.home = 1)"))
+        return bool(self._number(f"SELECT EXISTS ({self._vectors([embedder], primary=True)})"))
 
-    def _primary_vectors(self, embedders: Sequence[Embedder]) -> str:
-        return f"SELECT v.chunk FROM chunks_vec v WHERE v.home = 1 AND v.space_id IN ({self._rows_of(embedders)})"
-
-    def _vectors_in(self, embedder: Embedder) -> str:
-        return f"SELECT v.chunk FROM chunks_vec v WHERE v.space_id = {self._space(embedder)}"
+    def _vectors(self, embedders: Sequence[Embedder], *, primary: bool) -> str:
+        home = " AND v.home = 1" if primary else ""
+        return f"SELECT v.chunk FROM chunks_vec v WHERE v.space_id IN ({self._rows_of(embedders)}){home}"
 
     def _chunks(self, condition: str, after: Key | None, limit: int) -> list[PendingChunk]:
         rows = self._connection.rows(
