@@ -1,16 +1,19 @@
 """Path globs: `*`, `?` and `[…]` do not match a slash, `**` does, and `**/` also matches nothing.
 
-A glob with at most two `**` becomes a regular expression. With more, a regular expression could take extremely long on
-a path that almost matches, so a state machine matches the path in at most pattern × path steps.
+A glob becomes a regular expression. Where a wildcard is followed by another one, the earliest match of what stands
+between them is always good enough, so atomic groups, `(?>…)`, keep it. Without them, a path that almost matches could
+take extremely long.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-_MOST_FOR_REGEX = 2
+_CROSSING = {"anything": (".*?", ".*"), "folders": ("(?:.*?/)??", "(?:.*/)?")}
+"""The wildcards that match slashes, each as a regular expression before another such wildcard, and as the last one."""
 
 
 class _Token(NamedTuple):
@@ -20,8 +23,7 @@ class _Token(NamedTuple):
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    tokens, expression = _compiled(pattern)
-    return expression.fullmatch(path) is not None if expression is not None else _follow(tokens, path)
+    return _compiled(pattern).fullmatch(path) is not None
 
 
 def passes(pattern: str, path: str) -> bool:
@@ -32,10 +34,10 @@ def passes(pattern: str, path: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _compiled(pattern: str) -> tuple[tuple[_Token, ...], re.Pattern[str] | None]:
-    tokens = tuple(_tokens(pattern))
-    crossing = sum(token.kind in ("anything", "folders") for token in tokens)
-    return tokens, re.compile(_expression(tokens), re.DOTALL) if crossing <= _MOST_FOR_REGEX else None
+def _compiled(pattern: str) -> re.Pattern[str]:
+    *parts, last = _parts(_tokens(pattern), _CROSSING)
+    expression = [f"(?>{_expression(part, is_last=False)})" for part in parts]
+    return re.compile("".join((*expression, _expression(last, is_last=True))), re.DOTALL)
 
 
 def _tokens(pattern: str) -> list[_Token]:
@@ -47,12 +49,12 @@ def _tokens(pattern: str) -> list[_Token]:
         elif pattern.startswith("**", i):
             token, i = _Token("anything"), i + 2
         elif pattern[i] in "*?":
-            token, i = _Token("star" if pattern[i] == "*" else "one", "[^/]"), i + 1
+            token, i = _Token("star") if pattern[i] == "*" else _Token("one", "[^/]"), i + 1
         elif pattern[i] == "[" and (end := _class_end(pattern, i)) > 0 and (members := _class(pattern[i + 1 : end])):
             token, i = _Token("class", members), end + 1
         else:
             token, i = _Token("letter", re.escape(pattern[i])), i + 1
-        if not (tokens and token.kind == tokens[-1].kind and token.kind in ("star", "anything", "folders")):
+        if not (tokens and token.kind == tokens[-1].kind and token.kind in ("star", *_CROSSING)):
             tokens.append(token)  # two equal wildcards in a row mean the same as one
     return tokens
 
@@ -79,59 +81,24 @@ def _class(inside: str) -> str:
     return f"(?!/)[{'^' if negated else ''}{''.join(parts)}]"
 
 
-def _expression(tokens: tuple[_Token, ...]) -> str:
-    """The regular expression of a glob. Atomic groups, `(?>…)`, prevent slow backtracking over stars."""
-    out, i = [], 0
-    while i < len(tokens):
-        kind = tokens[i].kind
-        if kind == "folders":
-            out.append("(?:.*/)?")
-        elif kind == "anything":
-            out.append(".*")
-        elif kind == "star":
-            end = i + 1
-            while end < len(tokens) and tokens[end].kind in ("letter", "one", "class"):
-                end += 1
-            fixed = "".join(token.regex for token in tokens[i + 1 : end])
-            another_star = end < len(tokens) and tokens[end].kind == "star"
-            out.append(f"(?>[^/]*?{fixed})" if another_star else f"[^/]*{fixed}")
-            i = end
-            continue
+def _parts(tokens: Iterable[_Token], kinds: Iterable[str]) -> list[list[_Token]]:
+    """The tokens before the first one of these kinds, then a part that begins with each of them."""
+    parts: list[list[_Token]] = [[]]
+    for token in tokens:
+        if token.kind in kinds:
+            parts.append([])
+        parts[-1].append(token)
+    return parts
+
+
+def _expression(tokens: list[_Token], *, is_last: bool) -> str:
+    """The regular expression of a part with at most one wildcard that matches slashes, at its beginning."""
+    crossing = _CROSSING[tokens[0].kind][is_last] if tokens and tokens[0].kind in _CROSSING else ""
+    first, *after_stars = ("".join(token.regex for token in part) for part in _parts(tokens, ("star",)))
+    out = crossing + first
+    for number, fixed in enumerate(after_stars, start=1):
+        if number < len(after_stars):
+            out += f"(?>[^/]*?{fixed})"
         else:
-            out.append(tokens[i].regex)
-        i += 1
-    return "".join(out)
-
-
-def _follow(tokens: tuple[_Token, ...], path: str) -> bool:
-    """Whether the path matches, by tracking all positions in the pattern that are possible after each letter."""
-    classes = [re.compile(token.regex) if token.regex else None for token in tokens]
-    states = _skipping({0}, tokens)
-    inside: set[int] = set()  # positions of `**/` tokens that match the current folder
-    for letter in path:
-        after: set[int] = set()
-        inside |= {state for state in states if state < len(tokens) and tokens[state].kind == "folders"}
-        if letter == "/":
-            after |= {state + 1 for state in inside}
-        for state in states:
-            if state == len(tokens) or tokens[state].kind == "folders":
-                continue
-            kind, fits = tokens[state].kind, classes[state]
-            if kind == "anything" or (kind == "star" and letter != "/"):
-                after.add(state)
-            elif kind != "star" and fits is not None and fits.fullmatch(letter):
-                after.add(state + 1)
-        states = _skipping(after, tokens)
-    return len(tokens) in states
-
-
-def _skipping(states: set[int], tokens: tuple[_Token, ...]) -> set[int]:
-    """These positions, and those reached from them by letting stars and `**/` match nothing."""
-    reached: set[int] = set()
-    for start in states:
-        state = start
-        reached.add(state)
-        while state < len(tokens) and tokens[state].kind in ("star", "anything", "folders"):
-            state += 1
-            reached.add(state)
-    return reached
+            out += f"[^/]*{fixed}" if is_last else f"[^/]*?{fixed}"
+    return out
