@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kebab.core.path_glob import passes, path_matches
+from kebab.core.paths import passes, path_matches
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_no_glob_raises_or_warns(pattern: str, path: str) -> None:
     ],
 )
 def test_no_glob_hangs(pattern: str, path: str) -> None:
-    code = "import sys; from kebab.core.path_glob import path_matches; print(path_matches(*sys.argv[1:]))"
+    code = "import sys; from kebab.core.paths import path_matches; print(path_matches(*sys.argv[1:]))"
     ran = subprocess.run(
         [sys.executable, "-c", code, pattern, path], capture_output=True, text=True, timeout=5, check=True
     )

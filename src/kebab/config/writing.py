@@ -9,7 +9,7 @@ from typing import Any
 
 from kebab.config.loading import load_settings
 from kebab.core.errors import ConfigError
-from kebab.core.private_files import make_folder, open_file
+from kebab.core.files import make_folder, open_file
 
 _SECTION = re.compile(r"\s*\[\s*(?P<name>[\w.-]+)\s*\]\s*(#.*)?")
 

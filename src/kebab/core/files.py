@@ -1,11 +1,17 @@
-"""Reading files that others may change or replace at any moment."""
+"""Reads files that others may change or replace at any moment, and creates files that only their owner can read.
+
+The mode is set at creation, so that nobody else can open a file in between. Existing files and folders keep their mode.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 import time
+from contextlib import suppress
 from io import FileIO
+from pathlib import Path
+from typing import IO, Any
 
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 _LEASE_S = 10.0
@@ -46,3 +52,31 @@ def read_regular(path: str | os.PathLike[str], most_bytes: int = -1, *, follow_l
     """The bytes of a regular file, at most `most_bytes` of them; OSError for anything else."""
     with open_regular(path, follow_link=follow_link) as file:
         return file.read(most_bytes)
+
+
+# --- private files
+
+UMASK = 0o077
+"""The umask for other programs that Kebab starts."""
+
+
+def make_folder(folder: Path) -> None:
+    """Creates a folder and its missing parents, all private; `Path.mkdir` would make the parents public."""
+    if not folder.parent.exists():
+        make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_file(path: Path) -> None:
+    """Creates an empty file, unless it exists. Never opens an existing file: closing it would drop SQLite's locks."""
+    with suppress(FileExistsError):
+        os.close(_owner_only(str(path.resolve()), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+
+
+def open_file(path: Path, mode: str) -> IO[Any]:
+    encoding = None if "b" in mode else "utf-8"
+    return open(path, mode, encoding=encoding, opener=_owner_only)
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import get_ident
 
 from kebab.core.errors import ModelCorrupt, ModelError, ModelMissing
-from kebab.core.private_files import make_folder, open_file
+from kebab.core.files import make_folder, open_file
 
 
 def package_file(package: str, name: str, digest: str) -> bytes:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from kebab.core.citations import parse
 from kebab.core.errors import GoldenSetError
-from kebab.core.private_files import make_folder, open_file
+from kebab.core.files import make_folder, open_file
 from kebab.core.spans import LineSpan
 from kebab.wire import view
 from kebab.wire.evaluation import EvalGoldenV1

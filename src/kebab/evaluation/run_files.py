@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from kebab.core.errors import GoldenSetError, UsageError, file_errors
-from kebab.core.private_files import open_file
+from kebab.core.files import open_file
 from kebab.wire import to_json
 from kebab.wire.evaluation import EvalReportV1
 

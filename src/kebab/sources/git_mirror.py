@@ -25,8 +25,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from kebab.core.addresses import shown_address, without_credentials, without_password
 from kebab.core.errors import SourceError, file_errors
+from kebab.core.files import UMASK, make_file, make_folder
 from kebab.core.ports import TreeFile
-from kebab.core.private_files import UMASK, make_file, make_folder
 from kebab.sources.web import PASSWORD_HINT, FetchLimits
 
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")

@@ -14,7 +14,7 @@ import click
 from kebab.config.loading import cache_folder, config_folder
 from kebab.config.writing import set_values
 from kebab.core.errors import UsageError
-from kebab.core.private_files import make_folder
+from kebab.core.files import make_folder
 from kebab.core.search import DEFAULT_K, MAX_K
 from kebab.evaluation.comparison import compare
 from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents

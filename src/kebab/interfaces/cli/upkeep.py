@@ -13,7 +13,7 @@ from kebab.config.loading import FILE_NAME, LOCAL_FOLDER, config_folder, databas
 from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.addresses import masked_address
 from kebab.core.errors import ConfigError, KebabError, NotFound, UsageError, file_errors
-from kebab.core.private_files import make_folder, open_file
+from kebab.core.files import make_folder, open_file
 from kebab.interfaces.cli.ingest import progress_of, progress_option
 from kebab.interfaces.cli.options import (
     command,

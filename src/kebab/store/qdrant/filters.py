@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from kebab.core.path_glob import path_matches
+from kebab.core.paths import path_matches
 from kebab.core.search import TRUST_LEVELS, SearchFilters
 from kebab.store.fts5.wanted_terms import IndexTerm
 from kebab.store.qdrant import codec

@@ -14,8 +14,8 @@ import apsw
 
 from kebab.core import deadline
 from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, SchemaAltered, StoreError, TooNew
-from kebab.core.path_glob import path_matches
-from kebab.core.private_files import make_file, make_folder
+from kebab.core.files import make_file, make_folder
+from kebab.core.paths import path_matches
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.filters import TEXT_INDEXES
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from kebab.core.errors import Locked, ReadOnly
-from kebab.core.private_files import open_file
+from kebab.core.files import open_file
 
 if sys.platform == "win32":
     import msvcrt
