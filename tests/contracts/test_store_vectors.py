@@ -11,7 +11,7 @@ import pytest
 from tests.contracts.stores import hash_of, text_of
 
 from kebab.core.errors import ModelMismatch
-from kebab.core.ports import ChunkContext, NewVector, VectorCoverage
+from kebab.core.ports import ChunkContext, ChunkText, NewVector, VectorCoverage
 from kebab.core.spans import LineSpan
 from kebab.core.text import content_hash
 
@@ -390,6 +390,9 @@ def test_the_model_named_is_that_of_the_primary_space_of_a_chunk(corpus: Corpus,
             "three": None,
         }
         assert reading.chunks().contexts([]) == {}
+        texts = reading.chunks().texts([*ids.values(), "nonsense", "' OR 1"])
+        assert texts == {chunk: ChunkText(context.doc_id, context.text) for chunk, context in found.items()}
+        assert reading.chunks().texts([]) == {}
 
 
 def test_the_neighbours_of_chunks_are_those_of_their_documents_in_order(corpus: Corpus) -> None:

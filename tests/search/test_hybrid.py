@@ -20,7 +20,7 @@ import kebab
 from kebab.config.settings import SearchSettings
 from kebab.core.citations import Citation
 from kebab.core.notices import Says
-from kebab.core.ports import ChunkContext, EmbeddingModels, Retriever
+from kebab.core.ports import ChunkContext, ChunkText, EmbeddingModels, Retriever
 from kebab.core.search import (
     HitList,
     QueryTerms,
@@ -136,6 +136,9 @@ class Ranks(Foreign):
 
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
         return {found.chunk_id: found for found in self.chunks if found.chunk_id in chunk_ids}
+
+    def texts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkText]:
+        return {name: ChunkText(found.doc_id, found.text) for name, found in self.contexts(chunk_ids).items()}
 
 
 def side(side: Side, names: str, **about: Any) -> Foreign:

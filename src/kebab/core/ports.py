@@ -73,6 +73,14 @@ class ChunkContext(NamedTuple):
         return self.notes
 
 
+class ChunkText(NamedTuple):
+    """The part of a ChunkContext that decides which passages are listed."""
+
+    doc_id: str
+    text: str
+    content_hash: str = ""
+
+
 class ColumnWeights(NamedTuple):
     """How much a word counts in each part of a chunk."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kebab.core.libraries import DoneFile, Library, Making, VectorSpace, VersionDocument
     from kebab.core.ports import (
         ChunkContext,
+        ChunkText,
         ChunkVector,
         ColumnWeights,
         Embedder,
@@ -328,6 +329,9 @@ class KnownWords(Protocol):
 class ChunkReader(Protocol):
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
         """The chunks with these ids, by id; missing ones are left out."""
+
+    def texts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkText]:
+        """Less of the same chunks, for less time and memory."""
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> Mapping[str, Neighbours]:
         """Up to `count` chunks before and after each of these chunks in its document, by chunk id."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from kebab.config.settings import SearchSettings
 from kebab.core.notices import Notice, Says
-from kebab.core.ports import ChunkContext, Retriever
+from kebab.core.ports import ChunkContext, ChunkText, Retriever
 from kebab.core.search import HitList, Mode, Ranked, Ranking, SearchQuery
 from kebab.search.fusion import Fused, FusionPolicy, best_beyond, fuse
 from kebab.search.listing import FIRST_DEPTH, Listing
@@ -39,6 +39,7 @@ class _RankingRetriever(Protocol):
 
     def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]: ...
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]: ...
+    def texts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkText]: ...
 
 
 class HybridRetriever(Listing):

@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.core import deadline
-from kebab.core.ports import ChunkContext
+from kebab.core.ports import ChunkContext, ChunkText
 from kebab.core.search import (
     Duplicate,
     HitList,
@@ -42,15 +42,18 @@ DEEPEST = 10_000
 _SCORE_KINDS = {"lexical": "bm25", "vector": "cosine"}
 _SOME_COPIES = 5
 """How many additional passages are read for folding, so that most pages need only one read."""
+_READ_AT_ONCE = 1000
+"""How many of the passages before the requested page are read at once, because all of them would fill the memory."""
 
 T = TypeVar("T")
 Contexts = Callable[[Sequence[str]], Mapping[str, ChunkContext]]
 Read = tuple[Fused, ChunkContext]
-"""A place in a ranked list, and the passage that was read for it."""
+"""A place in a ranked list, and the passage that was read for it: before the requested page, only its ChunkText."""
 
 
 class Reader(Protocol):
     def contexts(self, chunk_ids: Sequence[str], /) -> Mapping[str, ChunkContext]: ...
+    def texts(self, chunk_ids: Sequence[str], /) -> Mapping[str, ChunkText]: ...
 
 
 class Listing(ABC):
@@ -74,6 +77,9 @@ class Listing(ABC):
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
         return self.reader.contexts(chunk_ids) if self.reader and chunk_ids else {}
 
+    def texts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkText]:
+        return self.reader.texts(chunk_ids) if self.reader and chunk_ids else {}
+
     def search(self, query: SearchQuery) -> HitList:
         # Twice as deep as the page needs, because copies are folded. A deeper ranking begins like this one.
         depth = 2 * (query.offset + query.k) + REACH if self.ordered_by_store else FIRST_DEPTH
@@ -81,7 +87,10 @@ class Listing(ABC):
         if query.sort == "date" and not self.ordered_by_store:
             passages: Iterable[Read] = _newest_first(self._read(first.chunks, query), query)
         else:
-            passages = self._read(self._deeper_and_deeper(query, first, depth), query)
+            places = self._deeper_and_deeper(query, first, depth)
+            # At these places there can be no hit of the page, and no copy of one.
+            before = islice(places, query.offset)
+            passages = chain(self._read_with(self.texts, before, _READ_AT_ONCE), self._read(places, query))
         hits, more = self.page(passages, query, first.terms or QueryTerms())
         return HitList(
             hits,
@@ -95,10 +104,10 @@ class Listing(ABC):
 
     def page(self, passages: Iterable[Read], query: SearchQuery, terms: QueryTerms) -> tuple[list[SearchHit], bool]:
         """The hits of the requested page, and whether further hits follow."""
-        groups = list(islice(_standing(passages, query), query.offset + query.k + 1))
-        page = groups[query.offset : query.offset + query.k]
-        hits = [self._hit(*group, rank, query, terms) for rank, group in enumerate(page, start=query.offset + 1)]
-        return hits, len(groups) > query.offset + query.k
+        groups = islice(_standing(passages, query), query.offset, None)
+        page = enumerate(islice(groups, query.k), start=query.offset + 1)
+        hits = [self._hit(*group, rank, query, terms) for rank, group in page]
+        return hits, next(groups, None) is not None
 
     def _deeper_and_deeper(self, query: SearchQuery, ranking: Ranking[Fused], depth: int) -> Iterator[Fused]:
         """Yields new passages of ever deeper rankings. A deeper ranking never changes the passages already listed."""
@@ -109,17 +118,22 @@ class Listing(ABC):
             yield from new
             if not ranking.more or depth >= DEEPEST:
                 return
-            depth *= DEEPER
+            depth = min(depth * DEEPER, DEEPEST)
             query = _pinned(query, ranking.match)
             ranking = self.candidates(query, depth)
 
     def _read(self, places: Iterable[Fused], query: SearchQuery) -> Iterator[Read]:
+        copies = REACH + _SOME_COPIES if query.duplicates == "fold" else 0
+        return self._read_with(self.contexts, places, query.k + 1 + copies)
+
+    def _read_with(
+        self, read: Callable[[Sequence[str]], Mapping[str, Any]], places: Iterable[Fused], at_once: int
+    ) -> Iterator[Read]:
         """Yields each place with its passage, read in batches; passages that were removed meanwhile are left out."""
-        at_once = query.offset + query.k + 1 + (REACH + _SOME_COPIES if query.duplicates == "fold" else 0)
         places = iter(places)
         while some := list(islice(places, at_once)):
             chunks = {place.chunk_id: place.hit.chunk for place in some if place.hit}
-            chunks |= self.contexts([place.chunk_id for place in some if place.hit is None])
+            chunks |= read([place.chunk_id for place in some if place.hit is None])
             yield from ((place, chunks[place.chunk_id]) for place in some if place.chunk_id in chunks)
 
     def _hit(self, read: Read, copies: Sequence[Read], rank: int, query: SearchQuery, terms: QueryTerms) -> SearchHit:
@@ -268,6 +282,8 @@ _LEAST_OVERLAP = 0.9
 """The least share of common shingles of two duplicates: about one word in a hundred may differ."""
 _LEAST_SHINGLES = 60
 """Passages with fewer shingles must be equal, because a single word may make the difference."""
+_BEGINNING = 4
+"""How many words of two passages are compared before all."""
 _PROBE = 24
 """The length of a probe: a piece of one passage that is searched for in the other, before shingles are compared."""
 _PROBES = 8
@@ -286,8 +302,10 @@ class Passage:
         self.text = text
         self.content_hash = content_hash
         self.length = len(text)
-        self.beginning = (text.split(None, 1) or [""])[0]
-        """The first word, which differs for most different texts."""
+        self.least_length = max(_LEAST_SHINGLES, _LEAST_OVERLAP * self.length)
+        """The least length of a passage that may differ from this one and still be its copy."""
+        self.beginning = text.split(None, _BEGINNING)[:_BEGINNING]
+        """The first words, which differ for most different texts."""
 
     @cached_property
     def words(self) -> list[str]:
@@ -299,10 +317,10 @@ class Passage:
         return [self.text[start : start + _PROBE] for start in starts]
 
     @cached_property
-    def shingles(self) -> frozenset[tuple[str, ...]]:
-        """All shingles; empty if there are too few, because the text is short or repetitive."""
+    def shingles(self) -> frozenset[int]:
+        """The hashes of all shingles; empty if there are too few, because the text is short or repetitive."""
         units = [unit for word in self.words for unit in (word if _is_unspaced(word) else (word,))]
-        shingles = frozenset(zip(*(units[start:] for start in range(_SHINGLE)), strict=False))
+        shingles = frozenset(map(hash, zip(*(units[start:] for start in range(_SHINGLE)), strict=False)))
         return shingles if len(shingles) >= _LEAST_SHINGLES else frozenset()
 
 
@@ -320,22 +338,17 @@ class _Group(Generic[T]):
         """Whether a passage at this place may still be added as a copy."""
         return self.passage is not None and self.last >= place - REACH and len(self.copies) < MOST_COPIES
 
-    def takes(self, passage: Passage | None, place: int) -> bool:
-        if self.passage is None or passage is None or not self.is_open(place):
-            return False
-        return is_duplicate(self.passage, passage)
-
 
 def is_duplicate(one: Passage, other: Passage) -> bool:
     """Whether two passages have the same words; long ones may differ by a small edit."""
     if one.content_hash == other.content_hash and one.content_hash:
         return True
-    if not one.text or not other.text:
-        return not (one.text or other.text or one.content_hash or other.content_hash)
-    if one.beginning == other.beginning and one.words == other.words:
-        return True
-    least, most = (one.length, other.length) if one.length < other.length else (other.length, one.length)
-    if least < _LEAST_SHINGLES or least < _LEAST_OVERLAP * most:
+    if one.beginning == other.beginning:
+        if not one.text or not other.text:
+            return not (one.text or other.text or one.content_hash or other.content_hash)
+        if one.words == other.words:
+            return True
+    if one.length < other.least_length or other.length < one.least_length:
         return False
     shorter, longer = (one, other) if (one.length, one.text) < (other.length, other.text) else (other, one)
     return _has_pieces_of(longer.text, shorter.probes) and _overlap(one.shingles, other.shingles) >= _LEAST_OVERLAP
@@ -356,9 +369,19 @@ def _is_unspaced(word: str) -> bool:
     return len(word) > _LONGEST_WORD and not word.isascii()
 
 
-def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
+def _overlap(one: frozenset[int], other: frozenset[int]) -> float:
     common = len(one & other)
     return common / (len(one) + len(other) - common) if common else 0.0
+
+
+def _group_of(passage: Passage | None, place: int, groups: Iterable[_Group[T]]) -> _Group[T] | None:
+    """The first open group whose passage has this one as a copy."""
+    if passage is None:
+        return None
+    for group in groups:
+        if group.passage is not None and is_duplicate(group.passage, passage) and group.is_open(place):
+            return group
+    return None
 
 
 def fold(
@@ -378,7 +401,7 @@ def fold(
         if standing >= most and not waiting:
             return
         passage = passage_of(item)
-        group = next((group for group in waiting if group.takes(passage, place)), None)
+        group = _group_of(passage, place, waiting)
         if group is not None:
             group.copies.append(item)
             group.last = place

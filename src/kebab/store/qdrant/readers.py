@@ -10,7 +10,16 @@ from functools import partial
 
 from kebab.core.errors import Ambiguous, Corrupt, NotFound
 from kebab.core.libraries import VectorSpace, VersionDocument
-from kebab.core.ports import ChunkContext, ChunkVector, FileState, IndexedDocument, IndexedFile, Key, StoredDocument
+from kebab.core.ports import (
+    ChunkContext,
+    ChunkText,
+    ChunkVector,
+    FileState,
+    IndexedDocument,
+    IndexedFile,
+    Key,
+    StoredDocument,
+)
 from kebab.core.records import (
     ContentCounts,
     DocumentRecord,
@@ -255,13 +264,21 @@ class QdrantCatalog(Stored):
 
 class QdrantChunkReader(Stored):
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
-        ids = [codec.chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)]
-        payloads = [point["payload"] for point in self._chunks.retrieve(ids, payload=codec.CONTEXT_FIELDS)]
         return {
             payload["chunk"]: codec.chunk_context(payload, self._state.notes_above(payload))
-            for payload in payloads
-            if not self._state.is_too_new(payload)
+            for payload in self._payloads(chunk_ids, codec.CONTEXT_FIELDS)
         }
+
+    def texts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkText]:
+        return {
+            payload["chunk"]: ChunkText(payload["doc"], payload["text"])
+            for payload in self._payloads(chunk_ids, ["chunk", "doc", "text", "corpus"])
+        }
+
+    def _payloads(self, chunk_ids: Sequence[str], fields: list[str]) -> list[Payload]:
+        ids = [codec.chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)]
+        payloads = [point["payload"] for point in self._chunks.retrieve(ids, payload=fields)]
+        return [payload for payload in payloads if not self._state.is_too_new(payload)]
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
         """Returns the chunks before and after each of these chunks, with two requests for all of them."""

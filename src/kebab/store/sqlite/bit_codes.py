@@ -20,6 +20,8 @@ Array = NDArray[Any]
 _WORD = 64
 _AT_ONCE = 65536
 """Rows compared at once. A million rows take 7.5 ms like this, 12.5 ms all at once, 14.8 ms by 4,096."""
+_MULTIPLIED_AT_ONCE = 4096
+"""Rows multiplied at once. Their bits as numbers take 32 times the memory of their codes."""
 
 
 def plane_count(dimension: int) -> int:
@@ -86,6 +88,11 @@ def closest(planes: Array, positions: Array, query: Array, count: int) -> Array:
     """
     if len(positions) <= count:
         return positions
-    bits = np.unpackbits(np.ascontiguousarray(planes[:, positions].T).view(np.uint8), axis=1, count=len(query))
-    products = np.einsum("ij,j->i", bits.astype(np.float32), query)
+    products = np.empty(len(positions), np.float32)
+    for start in range(0, len(positions), _MULTIPLIED_AT_ONCE):
+        deadline.check()
+        some = slice(start, start + _MULTIPLIED_AT_ONCE)
+        words = np.ascontiguousarray(planes[:, positions[some]].T)
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=len(query))
+        products[some] = np.einsum("ij,j->i", bits.astype(np.float32), query)
     return np.asarray(positions[products >= np.partition(products, -count)[-count]])

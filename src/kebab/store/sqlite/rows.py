@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kebab.core.citations import Citation
 from kebab.core.errors import Corrupt
-from kebab.core.ports import ChunkContext
+from kebab.core.ports import ChunkContext, ChunkText
 from kebab.core.search import Neighbour, Neighbours
 from kebab.core.spans import SPAN_KINDS, LineSpan, Span, span_kind
 from kebab.core.text import content_hash
@@ -94,6 +94,10 @@ class SqliteChunkReader:
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
         rows = self._connection.rows_for(chunk_ids, f"{CONTEXTS} WHERE c.chunk_id IN ({{marks}})")
         return {row[0]: chunk_context(row) for row in rows}
+
+    def texts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkText]:
+        sql = "SELECT chunk_id, doc_id, text FROM chunks WHERE chunk_id IN ({marks})"
+        return {chunk_id: ChunkText(*stored) for chunk_id, *stored in self._connection.rows_for(chunk_ids, sql)}
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
         """Returns up to `count` chunks before and after each of these chunks."""
