@@ -30,6 +30,7 @@ class Session:
         """`paths_on_disk`: whether documents may be named by the paths of their files on disk."""
         self.settings = settings
         self.store = open_store(settings, paths_on_disk=paths_on_disk)
+        self._cache = cache_folder()
 
     def variant(self, *, expecting: Sequence[str] = (), **search: Any) -> Session:
         """A session with the same store and models, but other [search] settings. Batches the `expecting` queries."""
@@ -75,7 +76,7 @@ class Session:
         """The embedding models; None if the settings turn vectors off. A model is loaded when it is first needed."""
         from kebab.embedding.models import models_for
 
-        return models_for(self.settings.embedding, cache_folder())
+        return models_for(self.settings.embedding, self._cache)
 
     def words_alike(self) -> WordsAlike | None:
         from kebab.embedding.models import likeness_by
@@ -84,9 +85,9 @@ class Session:
 
     def bundled_model_faults(self) -> tuple[ModelError | None, Sequence[Path]]:
         """The error of the bundled model's weights, or None, and the damaged model files in the cache."""
-        from kebab.embedding.model_files import ModelCache, weights_fault
+        from kebab.embedding.onnx_encoder import ModelCache, weights_fault
 
-        return weights_fault(), ModelCache(cache_folder()).damaged()
+        return weights_fault(), ModelCache(self._cache).damaged()
 
     def parsers(self, password: str | None = None) -> Parsers:
         """The parsers, with the limits of the settings. `password` replaces the PDF password of the settings."""

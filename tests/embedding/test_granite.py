@@ -14,9 +14,8 @@ import pytest
 
 from kebab.core.errors import ModelCorrupt
 from kebab.embedding.granite import PACK, PACK_SHA256, PACKAGE, GraniteGraph, Pack, int8_weights, read_pack
-from kebab.embedding.model_files import package_file
 from kebab.embedding.models import OnnxEmbedder
-from kebab.embedding.onnx_encoder import FileTokenizer
+from kebab.embedding.onnx_encoder import FileTokenizer, package_file
 from kebab.embedding.onnx_graph import INT32, UINT8, Array, OnnxGraph
 
 NOTES = Path(__file__).parents[2] / "samples" / "notes"

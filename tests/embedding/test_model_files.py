@@ -17,8 +17,8 @@ import pytest
 from kebab.core.errors import ModelCorrupt, ModelError, ModelMissing
 from kebab.embedding import granite as granite_weights
 from kebab.embedding import multilingual as multilingual_weights
-from kebab.embedding.model_files import ModelCache, is_intact, package_file
 from kebab.embedding.models import granite, multilingual
+from kebab.embedding.onnx_encoder import ModelCache, is_intact, package_file
 
 FILES = {"model.onnx": b"graph" * 1000, "tokenizer.json": b"{}"}
 Install = Callable[..., Path]
@@ -200,7 +200,7 @@ def test_a_process_killed_while_writing_leaves_no_model_and_the_next_one_makes_i
     code = """
 import os, signal, sys
 from pathlib import Path
-from kebab.embedding.model_files import ModelCache
+from kebab.embedding.onnx_encoder import ModelCache
 
 class Files(dict):
     def items(self):
@@ -219,7 +219,7 @@ def test_two_processes_that_make_the_same_model_at_once_both_get_it_whole(tmp_pa
     code = """
 import sys, time
 from pathlib import Path
-from kebab.embedding.model_files import ModelCache
+from kebab.embedding.onnx_encoder import ModelCache
 cache, own, other = map(Path, sys.argv[1:])
 
 def make():
@@ -283,7 +283,7 @@ def test_a_disk_without_room_is_a_clear_error_and_leaves_nothing(tmp_path: Path)
 import resource, sys
 from pathlib import Path
 from kebab.core.errors import ModelError
-from kebab.embedding.model_files import ModelCache
+from kebab.embedding.onnx_encoder import ModelCache
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     ModelCache(Path(sys.argv[1])).get("key", lambda: {"small": b"x", "large": bytes(5000)})

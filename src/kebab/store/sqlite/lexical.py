@@ -193,12 +193,12 @@ def _filtered_index(filters: SearchFilters) -> tuple[str, str, dict[str, Any]]:
     The permitted chunks are selected once. Without the `+`, SQLite would look up each of them in the text index, which
     runs the whole query once per chunk.
     """
+    if not filters:
+        return OWN, "", {}
     if is_library_alone(filters):
         return LIBRARIES, *library_condition(filters)
     index = OWN if filters.library is None else LIBRARIES
     sql, bindings = document_filter(filters)
-    if not sql:
-        return index, "", {}
     named = {f"kind{number}": kind for number, kind in enumerate(filters.kinds)}
     kinds = f" AND allowed.kind IN ({', '.join(f':{name}' for name in named)})" if named else ""
     chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql}){kinds}"
