@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/guide.md")
@@ -112,6 +114,8 @@ class Sandbox:
     """The cache folder of the models."""
     server: str = SHOWN_SERVER
     """Host and port of the Qdrant server that commands are about."""
+    kb: Sequence[str] = (sys.executable, "-m", "kebab")
+    """The program that is run as kb."""
     place: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,7 +127,7 @@ class Sandbox:
         programs = self.home / ".bin"
         programs.mkdir()
         for name in ("kb", "kebab"):
-            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kebab "$@"\n')
+            (programs / name).write_text(f'#!/bin/sh\nexec {shlex.join(self.kb)} "$@"\n')
             (programs / name).chmod(0o755)
 
     def run(self, command: Command, language: str) -> Outcome:
@@ -213,10 +217,10 @@ def _script(block: Block) -> Iterator[tuple[str, int, None]]:
             yield command, number, None
 
 
-def run_document(document: str, models: Path, server: str = SHOWN_SERVER) -> Iterator[tuple[Block, list[Outcome]]]:
-    """Every block that can be run, with what its commands did; `models` is the folder where the models are unpacked."""
+def run_document(document: str, models: Path, **options: Any) -> Iterator[tuple[Block, list[Outcome]]]:
+    """Every block that can be run, with what its commands did; `models` and the options are those of the sandbox."""
     with tempfile.TemporaryDirectory() as folder:
-        sandbox = Sandbox(Path(folder).resolve() / "home", models, server)
+        sandbox = Sandbox(Path(folder).resolve() / "home", models, **options)
         for block in blocks(document):
             if block.is_run:
                 yield block, [sandbox.run(command, block.language) for command in block.commands()]
@@ -228,7 +232,7 @@ def refreshed(path: Path, models: Path, server: str = SHOWN_SERVER) -> str:
     """
     document = path.read_text(encoding="utf-8")
     lines = document.split("\n")
-    for block, outcomes in reversed(list(run_document(document, models, server))):
+    for block, outcomes in reversed(list(run_document(document, models, server=server))):
         for outcome in outcomes:
             if outcome.exit_code != outcome.command.exit_code:
                 place = f"{path}:{outcome.command.line}"

@@ -95,6 +95,11 @@ def run_kb(
     return subprocess.CompletedProcess(command, code, *texts)
 
 
+def kb_command() -> list[str]:
+    """A program that runs its arguments as `kb` does, for a shell: what it starts ends before it does."""
+    return [sys.executable, "-IS", str(Path(__file__).with_name("forked_kb_command.py")), _waiting_process()]
+
+
 def obey_permission_bits() -> None:
     """Root reads and writes everything; a program started without these two capabilities does not."""
     if os.geteuid() == 0:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked_kb import kb_command
 from tests.qdrant_server import QdrantNode
 
 from kebab.config.loading import load_settings
@@ -50,12 +51,13 @@ def test_generated_files_are_up_to_date_and_no_schema_is_left_over() -> None:
 
 @pytest.mark.parametrize("name", SESSIONS["DOCUMENTS"])
 def test_every_command_of_a_document_runs_and_prints_what_is_shown(name: str, model_cache: Path) -> None:
-    _check_sessions(name, SESSIONS["run_document"](_read(name), model_cache))
+    _check_sessions(name, SESSIONS["run_document"](_read(name), model_cache, kb=kb_command()))
 
 
 @pytest.mark.parametrize("name", SESSIONS["WITH_SERVER"])
 def test_every_command_about_a_server_runs_with_one(name: str, model_cache: Path, one_node: QdrantNode) -> None:
-    _check_sessions(name, SESSIONS["run_document"](_read(name), model_cache, f"127.0.0.1:{one_node.http_port}"))
+    server = f"127.0.0.1:{one_node.http_port}"
+    _check_sessions(name, SESSIONS["run_document"](_read(name), model_cache, server=server, kb=kb_command()))
 
 
 def _check_sessions(name: str, blocks: Iterable[tuple[Any, list[Any]]]) -> None:
