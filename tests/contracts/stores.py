@@ -49,7 +49,8 @@ def sqlite_file(request: pytest.FixtureRequest) -> StoreSettings:
 
 
 def qdrant_server(request: pytest.FixtureRequest) -> StoreSettings:
-    return _emptied("qdrant") or StoreSettings(url=request.getfixturevalue("one_node").address(_new_name()))
+    """With two shards, whose answers it has to merge."""
+    return _emptied("qdrant") or StoreSettings(url=request.getfixturevalue("one_node").address(_new_name()), shards=2)
 
 
 def qdrant_cluster_of_three(request: pytest.FixtureRequest) -> StoreSettings:
