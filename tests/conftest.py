@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ import kebab
 from kebab.core.ports import EmbeddingKind, EmbeddingModels, SpaceQuery
 from kebab.embedding.models import SingleModel, is_latin
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what it runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests load onnxruntime by themselves, in the home of whoever runs them
 settings.register_profile("kebab", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("kebab"), max_examples=1000)  # --hypothesis-profile=thorough
@@ -40,6 +43,13 @@ SLOW_PLACES = """
 """.split()
 SLOW_FIXTURES = {"model_cache", "one_node", "sample", "three_nodes"}
 SLOW_STORES = {"cluster", "qdrant"}
+# What takes longest, longest first: begun last, it would keep one worker busy while the others have nothing left to do.
+BEGUN_FIRST = """
+    store/qdrant/test_faults.py sources/test_git_mirror.py contracts/test_store_vectors.py docs/test_documentation.py
+    store/qdrant/test_interruptions.py end_to_end/test_vectors.py store/qdrant/test_integrity.py docs/test_scripts.py
+    end_to_end/test_life_cycle.py end_to_end/test_watch.py interfaces/http/test_safety.py test_http_client.py
+    store/qdrant/test_client.py contracts end_to_end interfaces store
+""".split()
 SLOW_NAMES = ("large_space", "linear_time", "little_time", "with_the_length", "answered_soon")  # tests of time
 
 
@@ -55,6 +65,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("quick"):
         items[:] = [item for item in items if not is_slow(item)]
+    items.sort(key=lambda item: place_in_the_queue(item.path))
+
+
+def place_in_the_queue(path: Path) -> int:
+    parts = {path, *path.parents}
+    places = (number for number, place in enumerate(BEGUN_FIRST) if Path(__file__).parent / place in parts)
+    return next(places, len(BEGUN_FIRST))
 
 
 def is_slow(item: pytest.Item) -> bool:
@@ -89,6 +106,14 @@ def no_models_unless_asked_for() -> Iterator[None]:
     """For the databases that many tests share, which are made before a test has a home of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KEBAB_EMBEDDING_MODEL", "none")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_collections() -> Iterator[None]:
+    """Each segment of a collection of chunks takes a server thirty megabytes, even if it is empty."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kebab.store.qdrant.schema.SEGMENTS", 2)
         yield
 
 

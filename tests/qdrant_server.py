@@ -134,6 +134,10 @@ class QdrantNode:
             "STORAGE__STORAGE_PATH": str(self.folder / "storage"),
             "STORAGE__SNAPSHOTS_PATH": str(self.folder / "snapshots"),
             "STORAGE__PERFORMANCE__OPTIMIZER_CPU_BUDGET": "1",
+            "STORAGE__PERFORMANCE__MAX_OPTIMIZATION_THREADS": "1",
+            # An empty collection takes a server some hundred megabytes, most of them for its segments and their logs.
+            "STORAGE__OPTIMIZERS__DEFAULT_SEGMENT_NUMBER": "1",
+            "STORAGE__WAL__WAL_CAPACITY_MB": "1",
             "TELEMETRY_DISABLED": "true",
             "LOG_LEVEL": "WARN",
             **({"CLUSTER__ENABLED": "true", "CLUSTER__P2P__PORT": str(self.p2p_port)} if self._cluster else {}),

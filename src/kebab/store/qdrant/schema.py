@@ -57,7 +57,7 @@ _QUANTIZATION: dict[str, Any] = {
     "scalar": {"scalar": {"type": "int8", "always_ram": True}},
     "binary": {"binary": {"always_ram": True}},
 }
-_SEGMENTS = 8
+SEGMENTS = 8
 """The segments of the chunks, over all shards. Inserting a sparse vector is slower in large segments: 28,000 chunks
 take a server 26 s with two segments, and 11 s with eight.
 """
@@ -329,7 +329,7 @@ class Schema:
         if shards:
             body["shard_number"] = shards
         if kind == "chunks":
-            body["optimizers_config"] = {"default_segment_number": max(2, _SEGMENTS // (shards or servers))}
+            body["optimizers_config"] = {"default_segment_number": max(2, SEGMENTS // (shards or servers))}
             # All vectors have length 1, so that the product is the cosine.
             form = {"distance": "Dot", "datatype": "float16", "on_disk": on_disk}
             body["vectors"] = {space.fingerprint: {"size": space.dimension, **form} for space in spaces}
