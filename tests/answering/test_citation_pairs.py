@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import apsw
 import pytest
@@ -21,7 +21,7 @@ import yaml
 from kebab.answering.citation_check import CitationChecker
 from kebab.answering.sentences import sentences
 from kebab.answering.source_reading import Source
-from kebab.core.answers import VERDICTS
+from kebab.core.answers import Verdict
 from kebab.core.ports import WordsAlike
 from kebab.embedding.models import BundledModels, likeness_by
 from kebab.store.fts5.tokenizer import SqliteTokenizer
@@ -111,7 +111,7 @@ def test_the_table_has_every_verdict_in_both_languages() -> None:
         counted = Counter(
             pair["verdict"] for pair in pairs if any(not name.isascii() for name in pair["sources"]) is korean
         )
-        assert set(counted) == set(VERDICTS)
+        assert set(counted) == set(get_args(Verdict))
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != MINIMAL])
@@ -144,7 +144,7 @@ def test_by_words_alone_more_is_held_back_and_nothing_false_passes(
     assert recall >= (0.50 if part in LEAST_RECALL else 0.80), wrong(judged_by_words_alone[part])
 
 
-@pytest.mark.parametrize("verdict", [verdict for verdict in VERDICTS if verdict != "supported"])
+@pytest.mark.parametrize("verdict", [verdict for verdict in get_args(Verdict) if verdict != "supported"])
 def test_the_other_verdicts_tell_what_is_wrong(judged: Judgements, verdict: str) -> None:
     every = [pair for pair in judged.all() if pair[0]["verdict"] != "supported"]
     assert min(share(every, verdict)) >= 0.9, wrong(every)

@@ -45,6 +45,13 @@ class ChangesIndex(NamedTuple):
     changes_index: bool = True
 
 
+_Endpoint = Annotated[
+    str,
+    "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 for openai.",
+    Form(r"(https?://.+)?", "an address that begins with http:// or https://"),
+]
+
+
 class StoreSettings(NamedTuple):
     path: Annotated[str, "The database file; empty means the nearest .kebab folder, else the user's data folder."] = ""
     busy_timeout_ms: Annotated[
@@ -139,12 +146,7 @@ class EmbeddingSettings(NamedTuple):
         OneOf(("auto", "all", "latin")),
     ] = "auto"
     threads: Annotated[int, "Processors a model may use; 0 means all.", Bounds(0, 256)] = 0
-    endpoint: Annotated[
-        str,
-        "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 "
-        "for openai.",
-        Form(r"(https?://.+)?", "an address that begins with http:// or https://"),
-    ] = ""
+    endpoint: _Endpoint = ""
     api_key: Annotated[str, "Key for the endpoint; best given as KEBAB_EMBEDDING_API_KEY.", Secret()] = ""
     timeout_s: Annotated[float, "How long one request to the endpoint may take.", Bounds(0.1, 3600)] = 60.0
     retries: Annotated[int, "How often a request that failed for a passing reason is sent again.", Bounds(0, 20)] = 3
@@ -267,12 +269,7 @@ class AskSettings(NamedTuple):
         "its API) or `ollama:MODEL`.",
         Form(r"\s*((openai|ollama):.+)?\s*", "empty | openai:MODEL | ollama:MODEL"),
     ] = ""
-    endpoint: Annotated[
-        str,
-        "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 "
-        "for openai.",
-        Form(r"(https?://.+)?", "an address that begins with http:// or https://"),
-    ] = ""
+    endpoint: _Endpoint = ""
     api_key: Annotated[str, "Key for the endpoint; best given as KEBAB_ASK_API_KEY.", Secret()] = ""
     timeout_s: Annotated[
         float, "How long a model may take for an answer, from the question to its last word.", Bounds(0.1, 3600)

@@ -9,7 +9,6 @@ from kebab.core.notices import Notice
 from kebab.core.search import SearchHit
 
 Verdict = Literal["supported", "misattributed", "stitched", "unsupported"]
-VERDICTS: tuple[str, ...] = ("supported", "misattributed", "stitched", "unsupported")
 """The claim is supported by the cited passage, by another passage only, by several only together, or by none."""
 
 

@@ -1,4 +1,4 @@
-"""What a store remembers of how its indexes were built: the version of its text index, and the models of its vectors."""
+"""What a store remembers of its indexes: the version of the text index, and which models made the vectors."""
 
 from __future__ import annotations
 

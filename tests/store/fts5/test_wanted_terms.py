@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word, parse
 from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
-from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.fts5.wanted_terms import IndexTerm, WantedTerms, wanted_terms
+from kebab.store.fts5.wanted_terms import IndexTerm, WantedTerms, matching, wanted_terms
 from kebab.store.sqlite.lexical import Vocabulary
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from kebab.store.fts5.chunk_columns import ChunkColumns
-from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.fts5.wanted_terms import IndexTerm
+from kebab.store.fts5.wanted_terms import IndexTerm, matching
 from kebab.store.qdrant.filters import term_filter
 
 TEXTS = ["red apple", "green apple", "red pear", "apple red", "pear", "red green apple pear"]

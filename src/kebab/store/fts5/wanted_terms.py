@@ -1,12 +1,20 @@
-"""Lists the terms that a match expression looks for, as an index stores them. For stores that rank by terms."""
+"""For stores that rank by terms: the terms that a match expression looks for, and a check of the passages found.
+
+SQLite checks a few passages, because such a store cannot check word order itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import NamedTuple, cast
+
+import apsw
 
 from kebab.core.ports import Tokenizer
+from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.match_expression import MatchExpression
+from kebab.store.fts5.tokenizer import TOKENIZE
 
 
 class IndexTerm(NamedTuple):
@@ -24,7 +32,7 @@ class WantedTerms(NamedTuple):
     because BM25 counts it each time.
     """
     is_plain: bool
-    """Whether any passage with one of the terms matches. If not, each passage must be checked with `passage_check`;
+    """Whether any passage with one of the terms matches. If not, each passage must be checked with `matching`;
     every match still has at least one of the terms.
     """
 
@@ -44,3 +52,26 @@ def wanted_terms(expression: MatchExpression, tokenizer: Tokenizer) -> WantedTer
         )
     phrases = tuple(filter(None, found))
     return WantedTerms(phrases, expression.any_will_do and all(len(phrase) == 1 for phrase in phrases))
+
+
+def matching(expression: str, passages: Mapping[str, ChunkColumns]) -> set[str]:
+    """Returns the keys of the passages that match. `expression` is the text of a `MatchExpression` that is not raw."""
+    if not passages or not expression.strip():
+        return set()
+    keys = list(passages)
+    with closing(apsw.Connection(":memory:")) as connection:
+        columns = ", ".join(ChunkColumns._fields)
+        connection.execute(f"CREATE VIRTUAL TABLE passages USING fts5({columns}, content='', tokenize='{TOKENIZE}')")
+        with connection:  # one flush of the index, not one for each row
+            marks = ", ".join("?" * (1 + len(ChunkColumns._fields)))
+            connection.executemany(
+                f"INSERT INTO passages (rowid, {columns}) VALUES ({marks})",
+                [(number, *map(_storable, passages[key])) for number, key in enumerate(keys)],
+            )
+        found = connection.execute("SELECT rowid FROM passages WHERE passages MATCH ?", (expression,))
+        return {keys[cast("int", number)] for (number,) in found}
+
+
+def _storable(text: str) -> str:
+    """The text with lone surrogates replaced, because SQLite refuses them."""
+    return text.encode("utf-8", "replace").decode()

@@ -11,9 +11,8 @@ from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw, words_of
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
-from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.fts5.wanted_terms import IndexTerm, wanted_terms
+from kebab.store.fts5.wanted_terms import IndexTerm, matching, wanted_terms
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Fields, Filter, Point, one_of
 from kebab.store.qdrant.filters import TermFilter, chunk_filter, corpus_of, term_filter

@@ -114,8 +114,9 @@ class SqliteLexicalIndex:
         self.tokenizer = SqliteTokenizer(connection)
         self._connection = connection
         self._weights = weights or ColumnWeights()
-        self._vocabulary = Vocabulary(connection, self.tokenizer)
-        self._builder = MatchExpressionBuilder(self.tokenizer, self._vocabulary, korean_analysis)
+        vocabulary = Vocabulary(connection, self.tokenizer)
+        self.near_words = vocabulary.near
+        self._builder = MatchExpressionBuilder(self.tokenizer, vocabulary, korean_analysis)
 
     def search(
         self,
@@ -153,9 +154,6 @@ class SqliteLexicalIndex:
         index, condition, bindings = _filtered_index(filters)
         sql = _COUNT.format(index=index, filter=condition)
         return int(self._run(sql, tree, {**bindings, "match": expression.text})[0][0])
-
-    def near_words(self, word: str, edits: int) -> list[NearWord]:
-        return self._vocabulary.near(word, edits)
 
     def size(self) -> int:
         return int(self._connection.value("SELECT count(*) FROM chunks"))

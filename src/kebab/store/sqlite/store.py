@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ class SqliteReading:
     def __init__(self, connection: Connection, store: SqliteStore, known_vectors: dict[str, dict[int, Any]]) -> None:
         self._connection = connection
         self._store = store
-        self._chunks = SqliteChunkReader(connection)
+        self.chunks = partial(SqliteChunkReader, connection)
+        self.libraries = partial(SqliteLibraryCatalog, connection)
         self._known_vectors = known_vectors
         self._built: dict[str, object] | None = None
 
@@ -110,12 +112,6 @@ class SqliteReading:
         marks = ",".join(str(space.id) for space in used)
         embedded = self._connection.value(f"SELECT count(*) FROM chunks_vec WHERE home = 1 AND space_id IN ({marks})")
         return VectorCoverage(total, int(embedded), version, others)
-
-    def chunks(self) -> SqliteChunkReader:
-        return self._chunks
-
-    def libraries(self) -> SqliteLibraryCatalog:
-        return SqliteLibraryCatalog(self._connection)
 
     def migrating_from(self) -> str | None:
         return self._connection.remembered("migrating_from")

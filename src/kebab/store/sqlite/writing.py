@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -32,12 +33,10 @@ class SqliteWriting:
     def __init__(self, connection: Connection, korean_analysis: str) -> None:
         self._connection = connection
         self._korean_analysis = korean_analysis
+        self.libraries = partial(SqliteLibraryWriter, connection)
 
     def documents(self, *, for_libraries: bool = False) -> SqliteDocumentStore:
         return SqliteDocumentStore(self._connection, korean_analysis=self._korean_analysis, for_libraries=for_libraries)
-
-    def libraries(self) -> SqliteLibraryWriter:
-        return SqliteLibraryWriter(self._connection)
 
     def notes(self) -> SqliteNoteStore:
         return SqliteNoteStore(self._connection, korean_analysis=self._korean_analysis)
