@@ -119,9 +119,14 @@ class ModelMissing(ModelError, code="no_vectors"):
 class VectorsOff(ModelMissing, code="vectors_off"):
     """The settings turn vectors off."""
 
-    def __init__(self) -> None:
-        message = "Vectors are turned off (embedding.model is none)."
-        super().__init__(message, hint="Set embedding.model to bundled, then: kb ingest")
+    def __init__(
+        self,
+        message: str = "Vectors are turned off (embedding.model is none).",
+        *,
+        hint: str | None = "Set embedding.model to bundled, then: kb ingest",
+        path: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, path=path)
 
 
 class ModelCorrupt(ModelError, code="model_corrupt"):
