@@ -6,12 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kebab.core.notices import Notice
     from kebab.interfaces.cli.table import Cut
 
