@@ -18,7 +18,6 @@ from kebab._version import __version__
 from kebab.core.checking import close_to, unknown
 from kebab.core.errors import Internal, KebabError, UsageError
 from kebab.interfaces.cli.options import CheckedOption, follow_up_error, global_options
-from kebab.interfaces.cli.render import shown
 
 # Name → module and summary, so that `kb --help` does not import the commands.
 _COMMANDS: dict[str, tuple[str, str]] = {
@@ -195,6 +194,7 @@ def _unknown_option(written: str, command: click.Command) -> UsageError:
 
 
 def _fail(error: KebabError, as_json: bool) -> int:
+    from kebab.interfaces.cli.render import shown  # here, because it compiles patterns
     from kebab.wire import to_json
     from kebab.wire.errors import EXIT_CODE, error_v1
 
