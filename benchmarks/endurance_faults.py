@@ -6,6 +6,7 @@ afterwards, the database must be sound, and the command run again must end in th
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
@@ -17,16 +18,18 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from contextlib import closing, redirect_stderr, redirect_stdout
 from functools import partial
 from io import StringIO
 from itertools import islice, zip_longest
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 import apsw
 import measuring
+from forked import forked
 from index_state import Contents, contents, digest, fingerprint, problems, write_notes
 
 _KILLS = ("killed before", "killed after", "killed in half")
@@ -110,13 +113,15 @@ def strike(work: Path, scenarios: Sequence[str], points: int, deadline: float) -
     """`points` faults at most, spread over scenarios, kinds of faults and calls; fewer when the time is up."""
     shim = compiled_shim(work)
     outcomes: list[Outcome] = []
-    with ProcessPoolExecutor(2, get_context("fork")) as pool:
+    os.environ["LD_PRELOAD"] = str(shim)  # of the workers, whose forks get struck
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         made = pool.map(partial(_Bench, work, shim), (SCENARIOS[name] for name in scenarios))
         benches = dict(zip(scenarios, made, strict=True))
         planned = iter(_planned({name: bench.calls for name, bench in benches.items()}))
         while time.monotonic() < deadline and (some := list(islice(planned, min(20, points - len(outcomes))))):
             struck = pool.map(_Bench.struck, (benches[point.scenario] for point in some), some)
             outcomes += [outcome for outcome in struck if outcome is not None]
+    del os.environ["LD_PRELOAD"]
     return outcomes
 
 
@@ -278,28 +283,48 @@ class _Bench:
             "FAULT_AT": str(call),
             "FAULT_DO": fault,
         }
-        command = [measuring.kb(), *self._arguments(self._scenario.command)]
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env={**self._environment(), **shim},
-            start_new_session=True,
-        ) as process:
-            try:
-                output, errors = process.communicate(timeout=_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                return -1, "", f"still running after {_TIMEOUT_S} s"
-        return process.returncode, output, errors
+        arguments = self._arguments(self._scenario.command)
+        environment = {**self._environment(), **shim}
+        with TemporaryFile() as output, TemporaryFile() as errors:
+            start = _fresh if self._scenario.vectors else _forked  # a fork would lack the threads of the model
+            code = start(arguments, environment, output.fileno(), errors.fileno())
+            for file in (output, errors):
+                file.seek(0)
+            said = [file.read().decode(errors="replace") for file in (output, errors)]
+        return (-1, "", f"still running after {_TIMEOUT_S} s") if code is None else (code, said[0], said[1])
 
     def _fired(self) -> bool:
         return bool(_STATE.unpack_from(self._beside("state").read_bytes())[2])
+
+
+def _fresh(arguments: Sequence[str], environment: Mapping[str, str], output: int, errors: int) -> int | None:
+    """The exit code; None if the command had to be stopped."""
+    command = [measuring.kb(), *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment, start_new_session=True
+    ) as process:
+        try:
+            return process.wait(_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None
+
+
+def _forked(arguments: Sequence[str], environment: Mapping[str, str], output: int, errors: int) -> int | None:
+    """The exit code; None if the command had to be stopped."""
+    process = forked(
+        arguments,
+        environment=environment,
+        output=output,
+        errors=errors,
+        before=lambda: ctypes.CDLL(None).fault_shim_start(),
+    )
+    process.join(_TIMEOUT_S)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        return None
+    return process.exitcode
 
 
 def _judged(fault: str, code: int, output: str, errors: str) -> str:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import measuring
+from forked import forked
 from index_state import contents, fingerprint, problems
 
 from serving import Server, serving
@@ -53,7 +55,7 @@ class Notebook:
             self._create()
 
     def any(self) -> tuple[Path, Fact]:
-        return self._chance.choice(sorted(self.facts.items()))
+        return self._chance.choice(list(self.facts.items()))
 
     def change(self) -> None:
         """Creates, edits, renames or deletes one note; their number stays about the same."""
@@ -167,7 +169,7 @@ def month(work: Path, seconds: float, days: int = 30) -> Result:
                 for number in range(20):
                     (web.ask if number % 5 == 0 else web.search)(*book.any())
                 memory.append(server.memory_mb())
-            with serving(db, "--quiet") as restarted:
+            with _restarted(db) as restarted:
                 _Web(restarted, result).search(*book.any())
                 if day % 2:
                     restarted.process.kill()
@@ -186,6 +188,23 @@ def month(work: Path, seconds: float, days: int = 30) -> Result:
         result.failed.append(f"the memory of the server grew from {first:.0f} to {last:.0f} MB")
     _compare(result, db, work / "fresh.sqlite", _fresh(kb, work, notes))
     return result
+
+
+@contextmanager
+def _restarted(db: Path) -> Iterator[Server]:
+    """Another server on the same database, as a fork."""
+    read, write = os.pipe()
+    environment = {**measuring.environment(), "KEBAB_EMBEDDING_MODEL": "none"}
+    command = ["--db", str(db), "serve", "--port", "0", "--quiet"]
+    process = forked(command, environment=environment, output=write, errors=2)
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as output:
+        address = urlsplit(output.readline().strip())
+        try:
+            yield Server(address.hostname or "", address.port or 0, process)
+        finally:
+            process.terminate()
+            process.join()
 
 
 def _fresh(kb: _Commands, work: Path, notes: Path) -> str:

@@ -31,7 +31,8 @@ static long at;
 static enum fault fault;
 static int log_file = -1;
 
-__attribute__((constructor)) static void start(void) {
+/* Also called by a command that was forked from a process with the shim. */
+__attribute__((constructor)) void fault_shim_start(void) {
     const char *shared = getenv("FAULT_STATE"), *log = getenv("FAULT_LOG");
     const char *chosen = getenv("FAULT_DO"), *n = getenv("FAULT_AT");
     under = getenv("FAULT_UNDER");

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
@@ -58,7 +59,7 @@ QUESTIONS = (
 class Server(NamedTuple):
     host: str
     port: int
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | ForkProcess
 
     def connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(self.host, self.port, timeout=60)
