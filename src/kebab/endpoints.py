@@ -129,9 +129,10 @@ def endpoint(
             f"{section}.endpoint = {masked_address(address)!r} is not an address.",
             hint="It begins with http:// or https://.",
         )
-    if masked_address(address) != address:
+    if masked_address(address) != address or "?" in address:
         raise ConfigError(
-            f"{section}.endpoint has no name or password in it.", hint=f"Give a key as KEBAB_{section.upper()}_API_KEY."
+            f"{section}.endpoint has no name, password or query in it.",
+            hint=f"Give a key as KEBAB_{section.upper()}_API_KEY.",
         )
     key = key.strip()
     made = Endpoint(address if address.endswith(path) else address + path, key, timeout_s, section, meanwhile, too_long)

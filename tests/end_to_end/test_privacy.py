@@ -101,7 +101,7 @@ def test_only_one_module_makes_files_and_folders() -> None:
         for line in file.read_text(encoding="utf-8").splitlines()
         if makes.search(line) and "open_file(" not in line and "archive.open(" not in line
     }
-    assert {entry.partition(":")[0] for entry in found} <= {"core/private_files.py", "sources/git_mirror.py"}, found
+    assert {entry.partition(":")[0] for entry in found} <= {"core/files.py", "sources/git_mirror.py"}, found
 
 
 def test_doctor_says_how_to_close_what_is_open_to_others_but_not_a_folder_of_the_user(
@@ -290,6 +290,31 @@ def test_no_output_shows_a_password_in_an_address_of_the_settings(user: User, se
     assert "://…@" in done[0].out
     assert "://…@" in done[1].out
     assert not any("Sesame" in each.out + each.err or "Traceback" in each.err for each in done)
+
+
+def test_an_address_of_a_cluster_is_not_taken_for_a_file(user: User) -> None:
+    """Regression: kb ingest made the folder "qdrant:", and every command showed the password."""
+    user.write("a.md", "# A\n\nalpha\n")
+    environment = {"KEBAB_STORE_PATH": f"qdrant://me:{SECRET}@127.0.0.1:9/notes"}
+    for command in (("config", "show"), ("ingest", str(user.notes)), ("doctor",)):
+        done = user.run(*command, env=environment)
+        assert (done.code, "no user name or key" in done.err) == (2, True)
+        assert "Sesame" not in done.out + done.err
+
+
+@pytest.mark.parametrize("section", ["EMBEDDING", "ASK"])
+def test_no_output_shows_a_key_in_the_query_of_an_endpoint(user: User, section: str) -> None:
+    """Regression: it was shown, and the path of the request was appended to the key."""
+    user.write("a.md", "# A\n\nalpha\n")
+    endpoint = {f"KEBAB_{section}_ENDPOINT": f"http://127.0.0.1:9/v1?api_key={SECRET}"}
+    environment = {**endpoint, f"KEBAB_{section}_MODEL": "openai:x"}
+    done = [
+        user.run(*command.split(), env=environment)
+        for command in ("config show", "config show --json", f"ingest {user.notes}", "ask alpha?", "doctor")
+    ]
+    assert "api_key=…" in done[0].out
+    assert "no name, password or query" in "".join(each.err for each in done)
+    assert not any("Sesame" in each.out + each.err for each in done)
 
 
 # --- words of deleted documents

@@ -451,6 +451,8 @@ def test_repositories_with_longer_ids_are_read(mirror_of: Mirrors, tmp_path: Pat
     ("https://secret@host:80/x", "https://host:80/x"),
     ("ftp://user:secret@host", "ftp://host"),
     ("https://host/@scope/x", "https://host/@scope/x"),
+    ("https://host/llms.txt?v=2&access_token=secret#top", "https://host/llms.txt?v=2&access_token=…#top"),
+    ("https://user:secret@host/x?api-key=secret", "https://host/x?api-key=…"),
     ("git@github.com:acme/widget.git", "git@github.com:acme/widget.git"),
 ])  # fmt: skip
 def test_an_address_is_shown_without_name_and_password(url: str, shown: str) -> None:

@@ -68,11 +68,12 @@ def load_settings(
         _read_file(path, values, origins)
     if any(name.startswith("KEBAB_") for name in environment):
         _read_environment(environment, values, origins)
+    if _is_address(values.get("store.path", "")) and not values.get("store.url"):
+        values["store.url"], origins["store.url"] = values.pop("store.path"), origins.pop("store.path")
     flags = dict(flags or {})
     if flags.get("store.path") is None and environment.get("KEBAB_DB"):
         flags["store.path"] = environment["KEBAB_DB"]
-    place = str(flags.get("store.path"))
-    if "://" in place or place.startswith("qdrant:"):  # so that a misspelt address is not taken for a file
+    if _is_address(str(flags.get("store.path"))):
         flags["store.url"] = flags.pop("store.path")
     known = _by_key()
     for key, value in flags.items():
@@ -87,6 +88,11 @@ def load_settings(
     if "chunking.target_tokens" in values or "chunking.max_tokens" in values:
         _settle_chunk_sizes(values, origins)
     return LoadedSettings(_build(values), origins, path if file_found else None)
+
+
+def _is_address(place: str) -> bool:
+    """Whether this is an address, perhaps a misspelt one, and not a file."""
+    return "://" in place or place.startswith("qdrant:")
 
 
 def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:

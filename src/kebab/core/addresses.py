@@ -1,4 +1,4 @@
-"""Removes user names and passwords from URLs before they are stored or shown."""
+"""Removes user names, passwords and keys from URLs before they are stored or shown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]+")
 _END_OF_AUTHORITY = re.compile(r"[/?#\\]")
+_KEY_IN_QUERY = re.compile(r"([?&;][^=&;#\s]*(?:auth|key|pass|secret|sig|token)[^=&;#\s]*=)[^&;#\s]+", re.IGNORECASE)
 _SHORTEST_SECRET = 4
 """Shorter secrets are not replaced, because they occur inside many ordinary words."""
 
@@ -23,13 +24,14 @@ def without_password(address: str) -> str:
 
 
 def masked_address(text: str) -> str:
-    """The URL with … in place of its user name and password."""
+    """The URL with … in place of its user name, password and keys."""
+    text = _without_keys(text)
     shown = shown_address(text)
     return text if shown == text else shown.replace("://", "://…@", 1)
 
 
 def shown_address(url: str) -> str:
-    """The URL without user name and password.
+    """The URL without user name and password, and with … in place of keys in its query.
 
     Where a password might contain a slash, its end is unknown, so only the scheme is returned.
     """
@@ -40,7 +42,11 @@ def shown_address(url: str) -> str:
     authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
     if "@" in path and (":" in authority or "@" in authority):
         return f"{scheme}://…"
-    return f"{scheme}://{authority.rpartition('@')[2]}{path}"
+    return _without_keys(f"{scheme}://{authority.rpartition('@')[2]}{path}")
+
+
+def _without_keys(url: str) -> str:
+    return _KEY_IN_QUERY.sub(r"\1…", url)
 
 
 def without_credentials(text: str, url: str) -> str:
