@@ -22,11 +22,9 @@ from kebab.core import deadline
 from kebab.core.errors import ConfigError, DiskFull, NotFound, StoreError, StoreUnreachable
 
 _KEEP_ALIVE_S = 3.0  # the server closes idle connections after five seconds
-_WAITS_S = (0.05, 0.2, 0.5, 1.0)
-"""Waits between two rounds over all servers, because one may be starting or electing a leader."""
+_WAITS_S = (0.05, 0.2, 0.5, 1.0)  # between two rounds over all servers: one may be starting or electing a leader
 _GREETING_S = 2.0  # how long one of several servers may take to answer /healthz
-_PATIENCE_S = 12.0
-"""How long one of several servers may take to answer in the first round. Servers wait ten seconds for a hung peer."""
+_PATIENCE_S = 12.0  # the same, to answer in the first round: servers wait ten seconds for a hung peer
 LACK_S = 30.0  # after a failed read by majority, reads ask a single replica for this long
 _TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_QDRANT = "this is not the answer of a Qdrant server"

@@ -29,29 +29,22 @@ _Record = TypeVar("_Record", DocumentRecord, ChunkContext)
 _KEYS = {
     "doc_id": "doc", "doc_path": "path", "doc_type": "type", "trust_level": "trust", "chunker_version": "chunker",
     "chunk_id": "chunk", "heading_path": "headings", "start_offset": "start", "end_offset": "end",
-    "embedding_model": "model",
 }  # fmt: skip
 """The payload keys of those record fields whose key differs from the field's name."""
 _PARSED = ("title", "format", "lang", "encoding")  # attributes of a parsed document that are stored under their name
 _CUT = ("ordinal", "kind", "start", "end")  # attributes of a chunk that are stored under their name
+HEAD = 4  # letters of a document's id, by which beginnings of ids are looked up
 BODY = "body"
-BODY_PARTS = ("parts", "other_parts")
-"""The two fields for a text that is too long for one request. `body` then names the one in use."""
+BODY_PARTS = ("parts", "other_parts")  # for a text that is too long for one request; `body` then names the one in use
 TEXT_FIELDS = [BODY, *BODY_PARTS]
 RECORD_FIELDS = [_KEYS.get(field, field) for field in DocumentRecord._fields if field != "context"]
-_NOT_STORED = ("section_label", "content_hash", "notes")
-CONTEXT_FIELDS = ["corpus", *(_KEYS.get(field, field) for field in ChunkContext._fields if field not in _NOT_STORED)]
-HIT_FIELDS = {
-    "exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]
-}
+HIT_FIELDS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length"]}
 """Selects all fields of a chunk but those that only filters and writers need."""
 DOCUMENT_FIELDS = (
     *"doc source path within title type format lang trust tags tagged date day chunker indexed_at".split(),
     *("corpus", "versions"),
-)
-"""Document fields that every chunk repeats, because a server cannot join points."""
-UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
-"""A file state that no file has: the next ingest reads a document with this state again."""
+)  # document fields that every chunk repeats, because a server cannot join points
+UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}  # of no file, so that it is read again
 EVERYWHERE = "*"  # a primary space that stands for all: questions in any script find the chunk's words
 
 PART_LENGTH = 8 << 20  # letters of a stored text in one request: servers accept 32 MB by default
@@ -121,7 +114,7 @@ def derived_fields(doc_id: str, path: str, tags: Sequence[str], date: str) -> Pa
     `tagged` has the tags and all tags above them, such as a for a/b.
     """
     return {
-        "head": doc_id[:4],
+        "head": doc_id[:HEAD],
         "within": [path, *_beginnings(path, 1)],
         "name": folded(path.rpartition("/")[2]),
         "tagged": sorted({above for tag in map(folded, tags) for above in (tag, *_beginnings(tag, 0))}),
@@ -257,8 +250,8 @@ def _passage(payload: Payload) -> dict[str, Any]:
     }
 
 
-def chunk_context(payload: Payload, notes: tuple[str, ...]) -> ChunkContext:
-    tags, model = tuple(payload["tags"]), payload.get("model")
+def chunk_context(payload: Payload, notes: tuple[str, ...], model: str | None) -> ChunkContext:
+    tags = tuple(payload["tags"])
     return _record(ChunkContext, payload, **_passage(payload), tags=tags, embedding_model=model, notes=notes)
 
 

@@ -16,8 +16,7 @@ from kebab.store.qdrant.client import LACK_S, Client, StatusError
 Point = dict[str, Any]  # in the form of its JSON: id, vector, payload
 Payload = dict[str, Any]
 Filter = dict[str, Any]
-Fields = bool | Sequence[str] | Mapping[str, Sequence[str]]
-"""The payload fields to read: all or none, the named ones, or all but some ({"exclude": names})."""
+Fields = bool | Sequence[str] | Mapping[str, Sequence[str]]  # all or none, these, or all but these ({"exclude": names})
 PointId = str | int
 _Item = TypeVar("_Item")
 
@@ -30,7 +29,7 @@ _TYPES: dict[str, Any] = {
         "doc source path title type format lang trust date head name content_hash fingerprint encoding metadata "
         "chunker corpus mark chunk kind text names columns_hash text_hash what trust_level created_at library_id "
         "library tag state quantization": str,
-        "root ingested_at indexed_at commit error model complete_vectors migrating_from": str | None,
+        "root ingested_at indexed_at commit error complete_vectors migrating_from": str | None,
         "day size line_count chunk_count ordinal start end length schema at": int,
         "tags aliases within tagged versions spans headings terms homes spaces notes documents own lib": list,
         "held_spaces rules": list | None,
@@ -44,8 +43,7 @@ _TYPES: dict[str, Any] = {
         "repository": str | list | None,  # of a library, and of a source
     }.items()
     for name in names.split()
-}
-"""The type of each payload field, in whatever collection it is."""
+}  # the type of each payload field, in whatever collection it is
 
 
 def one_of(key: str, values: Iterable[str]) -> Filter:
@@ -98,8 +96,7 @@ class Collection:
         check_lease: Callable[[], None] = lambda: None,
     ) -> None:
         """`by_majority`: reads return what most replicas agree on. `by_leader`: writes go through the leader of the
-        shard; with "medium" ordering another server replaces an unavailable leader. `check_lease` is called before
-        every write, and raises if the caller may not write.
+        shard, or the server that replaces it. `check_lease`, called before every write, may raise.
         """
         self.name = name
         self._client = client

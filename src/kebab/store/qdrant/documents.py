@@ -191,8 +191,7 @@ class QdrantDocumentStore(WriterPart):
             payload["average"] = average
             if before := same.get(point):
                 others = [space for space in before["homes"] if space != codec.EVERYWHERE]
-                payload |= {field: before[field] for field in ("spaces", "model") if field in before}
-                payload["homes"] = others + payload["homes"]
+                payload |= {"spaces": before["spaces"], "homes": others + payload["homes"]}
             vector = {**vectors.get(point, {}), WORDS: words.vector(average)}
             points.append({"id": point, "vector": vector, "payload": payload})
         self._chunks.upsert(points)

@@ -12,7 +12,7 @@ from kebab.store.fts5.wanted_terms import IndexTerm
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Collection, Filter, none_of, one_of
 from kebab.store.qdrant.schema import Schema
-from kebab.store.qdrant.state import searched_versions
+from kebab.store.qdrant.state import stored_versions
 from kebab.store.qdrant.terms import LIBRARIES, OWN
 from kebab.store.tags import folded
 
@@ -38,8 +38,8 @@ def document_filter(schema: Schema, filters: SearchFilters) -> Filter:
 def _conditions(schema: Schema, collection: Collection, filters: SearchFilters, has_libraries: bool) -> list[Filter]:
     must = _plain_conditions(filters)
     if filters.library is not None:
-        versions = searched_versions(schema.catalog, filters.library, filters.library_version)
-        must.append(one_of("versions", versions))
+        versions = stored_versions(schema.catalog, filters.library, filters.library_version, complete=True)
+        must.append(one_of("versions", (version.key for version in versions)))
     elif has_libraries:
         must.append(one_of("corpus", [OWN]))
     if filters.exclude_tags:
@@ -83,8 +83,7 @@ def _glob_paths(pattern: str, within: Iterable[str]) -> tuple[list[str], bool]:
 
 class TermFilter(NamedTuple):
     condition: Filter
-    is_exact: bool
-    """Whether every chunk that passes is a match. False for a phrase, whose order of words is not checked."""
+    is_exact: bool  # whether every chunk that passes is a match; False for a phrase: its order of words is not checked
 
 
 def term_filter(

@@ -37,7 +37,8 @@ def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[
             name = "database"
             schema.require()
             checks.append(Check(name, True, f"schema {SCHEMA} at {schema.address}"))
-            for collection in schema.collection_names():
+            collections = [each.name for each in (schema.documents, schema.terms, schema.catalog)]
+            for collection in (schema.current_chunks() or schema.chunks.name, *collections):
                 checks += _shard_checks(client, schema, collection)
             checks += _content_checks(schema, korean_analysis)
     except StoreError as error:

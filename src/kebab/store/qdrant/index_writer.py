@@ -9,28 +9,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from kebab.core.errors import KebabError
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.index_versions import fts_config
-from kebab.store.qdrant import codec
+from kebab.store.qdrant import codec, terms
 from kebab.store.qdrant.collection import Payload, Point, PointId, batches, point_id, where
 from kebab.store.qdrant.integrity import repair
 from kebab.store.qdrant.schema import META, WORDS, Schema
 from kebab.store.qdrant.state import SIZES, CorpusSize, Stored, StoredSource, read_state
-from kebab.store.qdrant.terms import (
-    CORPORA,
-    LIBRARIES,
-    WITH_COUNTS,
-    Vocabulary,
-    counted,
-    is_far_from,
-    reweighed,
-    settled_average,
-)
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES, Vocabulary
 
 _FLUSH_S = 5.0
 _MOST_WAITING = 50_000  # terms whose counts are not written yet
@@ -40,7 +30,7 @@ _DOCUMENTS_BATCH = 100  # documents that are analysed again at a time
 
 
 class ChunkWords(NamedTuple):
-    """The payload fields of a chunk that are counted."""
+    """The payload fields of a chunk that are terms.counted."""
 
     corpus: str
     terms: list[int]
@@ -57,15 +47,12 @@ class IndexWriter(Stored):
     def __init__(self, schema: Schema, korean_analysis: str) -> None:
         super().__init__(schema, read_state(schema.catalog))
         self.schema, self.state = self._schema, self._state
-        self.korean_analysis = korean_analysis
-        """The Korean analysis of the chunks that it writes."""
+        self.korean_analysis = korean_analysis  # the Korean analysis of the chunks that it writes
         self._sizes = dict(self.state.sizes)
-        self._counts: dict[int, int] = {}
-        """How many chunks have a term. No other process writes, so counts that were read once stay valid."""
+        self._counts: dict[int, int] = {}  # how many chunks have a term; no other process writes, so they stay valid
         self._unwritten: set[int] = set()
         self._announced: list[PointId] = []
-        self._is_changing = False
-        """Whether an announced change is unfinished."""
+        self.is_changing = False  # whether an announced change is unfinished
         self._flushed = time.monotonic()
 
     def remember(self, **values: Any) -> None:
@@ -98,13 +85,13 @@ class IndexWriter(Stored):
         """
         mark = self._announce(documents=list(documents))
         self._announced.append(mark)
-        self._is_changing = True
+        self.is_changing = True
         for corpus, size in self._sizes.items():  # weights of new chunks are for the sizes after the change
             come, go = ([chunk.length for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
             self._sizes[corpus] = _settled(size, size.chunks + len(come) - len(go), size.tokens + sum(come) - sum(go))
         yield mark
         self._count(gone, new)
-        self._is_changing = False
+        self.is_changing = False
         if len(self._unwritten) > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
             self.flush()
 
@@ -136,15 +123,9 @@ class IndexWriter(Stored):
             self._announced = []
         self._flushed = time.monotonic()
 
-    def flush_if_possible(self) -> None:
-        """Flushes after a failure. An unfinished change is left to the next writer."""
-        if not self._is_changing:
-            with suppress(KebabError):
-                self.flush()
-
     def count_everything(self) -> None:
         """Counts all terms, chunks and tokens again, by reading every chunk, and corrects what is stored."""
-        points = self.schema.terms.scroll(WITH_COUNTS, payload=["chunks"], batch=_COUNTS_BATCH)
+        points = self.schema.terms.scroll(terms.WITH_COUNTS, payload=["chunks"], batch=_COUNTS_BATCH)
         stored = {point["id"]: point["payload"].get("chunks") for point in points}
         self._counts = {**dict.fromkeys(stored, 0), **self._chunks.values("terms")}
         self._unwritten = {term for term, chunks in self._counts.items() if chunks != stored.get(term)}
@@ -180,19 +161,19 @@ class IndexWriter(Stored):
         return average
 
     def finish(self) -> None:
-        """Writes the counts, and gives new weights to chunks whose weights are for a very different average length. An
-        interruption does no harm, because each chunk names its own average.
-        """
+        """Writes the counts, and gives new weights to chunks whose weights are for a very different average length."""
         self.flush()
         ranges = self.state.meta.get("weighed_for") or {}
         for corpus, size in self._sizes.items():
-            if any(is_far_from(average, size.average) for average in ranges.get(corpus) or ()):
+            if any(terms.is_far_from(average, size.average) for average in ranges.get(corpus) or ()):
                 used = self._reweigh(corpus, size.average or 1.0)
                 ranges = {**ranges, corpus: [min(used), max(used)]}
                 self.remember(weighed_for=ranges)
 
     def _reweigh(self, corpus: str, current: float) -> set[float]:
-        """Converts the weights of chunks to the current average. Returns all averages that are then in use."""
+        """Converts the weights of chunks to the current average, and returns all averages that are then in use. An
+        interruption does no harm, because each chunk names its own average.
+        """
         used = {current}
         fields = ["length", "average"]
         points = self._chunks.scroll(where("corpus", corpus), payload=fields, vectors=[WORDS], batch=_BATCH)
@@ -200,8 +181,8 @@ class IndexWriter(Stored):
             far: list[Point] = []
             for point in some:
                 length, average = (point["payload"][field] for field in fields)
-                if is_far_from(average, current):
-                    vector = reweighed(point["vector"][WORDS], length, average, current)
+                if terms.is_far_from(average, current):
+                    vector = terms.reweighed(point["vector"][WORDS], length, average, current)
                     far.append({"id": point["id"], "vector": {WORDS: vector}})
                 else:
                     used.add(average)
@@ -221,7 +202,7 @@ class WriterPart(Stored):
 
 def _settled(size: CorpusSize, chunks: int, tokens: int) -> CorpusSize:
     """The corpus size to record: the new counts, and the old average length if it is still near enough."""
-    average = settled_average(tokens / chunks, size.average) if chunks else size.average
+    average = terms.settled_average(tokens / chunks, size.average) if chunks else size.average
     return CorpusSize(chunks, tokens, average)
 
 
@@ -240,7 +221,7 @@ def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, voca
     for point in writer.schema.chunks.scroll(where("doc", *doc_ids)):
         columns = writer.state.columns(point["payload"], korean_analysis)
         if vocabulary is not None or codec.hash_of(*columns) != point["payload"]["columns_hash"]:
-            words = counted(columns, point["payload"]["corpus"], tokenizer)
+            words = terms.counted(columns, point["payload"]["corpus"], tokenizer)
             old += words_of([point["payload"]])
             new.append(ChunkWords(old[-1].corpus, list(words.frequencies), words.length))
             analysed.append((point, columns, words))

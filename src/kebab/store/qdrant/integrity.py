@@ -1,8 +1,7 @@
 """Checks that the points of documents and chunks are consistent (`kb verify` for a cluster), and repairs them.
 
-A server does not know how points relate: which chunks a document has, which words the text of a chunk has, how many
-chunks have a term. All of that is computed again and compared, some documents at a time. The next ingest reads lost
-documents again.
+A server does not know how points relate: which chunks a document has, which words a chunk, which chunks a term. All of
+that is computed again and compared, some documents at a time. The next ingest reads lost documents again.
 """
 
 from __future__ import annotations
@@ -231,10 +230,8 @@ class _Verification(Stored):
         self._tokenizer = SqliteTokenizer()
         self._vocabulary = Vocabulary(schema.terms)
         self._versions = {version.key: version for version in stored_versions(schema.catalog)}
-        self._verified: set[str] = set()
-        """The ids of all documents that can be read."""
-        self._count = 0
-        """The number of chunks of these documents."""
+        self._verified: set[str] = set()  # the ids of all documents that can be read
+        self._count = 0  # the number of chunks of these documents
         self._sizes = {corpus: CorpusSize() for corpus in CORPORA}
         self._terms: Counter[int] = Counter()
         self._faults: defaultdict[str, _Faults] = defaultdict(_Faults)
@@ -252,12 +249,16 @@ class _Verification(Stored):
             for one in whole:
                 self._verify_document(one)
             chunks = [point["payload"] for one in whole for point in one.chunks]
-            self._find_unknown_words(text for chunk in chunks for text in (codec.title_of(chunk), chunk["text"]))
-        self._find_unknown_words(note.text for source in self._state.sources.values() for note in source.notes)
+            texts = [text for chunk in chunks for text in (codec.title_of(chunk), chunk["text"])]
+            self._faults[_UNKNOWN_WORDS].update(sorted(self._vocabulary.missing(texts)))
+        texts = [note.text for source in self._state.sources.values() for note in source.notes]
+        self._faults[_UNKNOWN_WORDS].update(sorted(self._vocabulary.missing(texts)))
         left = self._catalog.count(where("what", "unfinished"))
         changes = [f"{left:,} were interrupted"] if left else []
+        lost, documents = self._told(_DAMAGED, _INCOMPLETE, _WITHOUT_BODY), f"{len(self._verified):,} documents"
+        right, hint = f"{documents}, each with its text and all its chunks", _READ_AGAIN if lost else _READ
         return [
-            self._document_check(),
+            _check("documents", lost + self._told(_UNREAD), right, hint),
             _check("sources", self._told(_LOST_SOURCE), "every document has its source", _NAME_SOURCE),
             self._chunk_check(),
             self._word_check(),
@@ -311,17 +312,8 @@ class _Verification(Stored):
             and all(abs(has[term] - weight) <= _WEIGHT_OFF for term, weight in wanted.items())
         )
 
-    def _find_unknown_words(self, texts: Iterable[str]) -> None:
-        self._faults[_UNKNOWN_WORDS].update(sorted(self._vocabulary.missing(texts)))
-
     def _told(self, *kinds: str) -> list[str]:
         return [f"{faults.total():,} {kind} ({faults})" for kind in kinds if (faults := self._faults[kind])]
-
-    def _document_check(self) -> Check:
-        parts = self._told(_DAMAGED, _INCOMPLETE, _WITHOUT_BODY)
-        hint = _READ_AGAIN if parts else _READ
-        right = f"{len(self._verified):,} documents, each with its text and all its chunks"
-        return _check("documents", parts + self._told(_UNREAD), right, hint)
 
     def _chunk_check(self) -> Check:
         orphans = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,8 +25,7 @@ _EXTRA = 2  # additional candidates, because some may have the same score as the
 _MOST_FETCHED = 100  # terms of a longer query are not looked up in advance: only a part of it is searched for
 _DIGITS = 6  # significant digits of a score
 _CHECKED = 128  # candidates to read, at least, if the order of their words has to be checked
-_RESCORED = 256
-"""How many of the best candidates are ranked again if the column weights of the settings are not the stored ones."""
+_RESCORED = 256  # of the best candidates, if the column weights of the settings are not the stored ones
 
 
 class _Search(NamedTuple):
@@ -35,11 +35,7 @@ class _Search(NamedTuple):
     is_plain: bool  # whether any of the terms makes a match; the ranking finds no others
     filter: Filter  # the user's filters, and `demanded` unless is_plain
     vector: dict[str, Any]  # the rarity of each term; a repeated term counts twice
-
-    @property
-    def needs_check(self) -> bool:
-        """Whether the positions of words have to be checked."""
-        return not self.is_plain and not self.demanded.is_exact
+    needs_check: bool  # whether the positions of words have to be checked
 
 
 class QdrantLexicalIndex(Stored):
@@ -49,8 +45,7 @@ class QdrantLexicalIndex(Stored):
         self._korean_analysis = korean_analysis
         self._lookup = TermLookup(schema.terms)
         self.near_words = self._lookup.near
-        self._weights = weights if weights != STORED_WEIGHTS else None
-        """The column weights of the settings; None if the stored vectors are made with the same."""
+        self._weights = weights if weights != STORED_WEIGHTS else None  # None: as in the stored vectors
 
     def search(
         self,
@@ -68,11 +63,7 @@ class QdrantLexicalIndex(Stored):
         search = self._search(expression, filters)
         if search is None:
             return LexicalMatches((), False, expression.terms, "")
-        ids_only = not search.needs_check and self._weights is None
-        if sort == "date":
-            ranked = self._by_date(search, limit + 1, offset)
-        else:
-            ranked = self._by_relevance(search, limit + 1, offset, ["corpus", "type"] if ids_only else codec.HIT_FIELDS)
+        ranked = (self._by_date if sort == "date" else self._by_relevance)(search, limit + 1, offset)
         matches = tuple(
             LexicalMatch(-point["score"], codec.chunk_of(point["id"]), point["payload"]["type"])
             for point in ranked[:limit]
@@ -96,14 +87,6 @@ class QdrantLexicalIndex(Stored):
     def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
         return self._expression(tree, OWN, "any", drop_stop_words).terms
 
-    def _fetch_terms(self, tree: QueryTree, corpus: str) -> None:
-        """Looks up all terms of a query, and its last word, which may be half typed, in one request."""
-        text = " ".join(words_of(tree))
-        stems = self.tokenizer.stems(text)
-        if len(stems) <= _MOST_FETCHED:
-            terms = [id_of(corpus, IndexTerm(stem, False, False)) for stem in stems]
-            self._lookup.fetch([*map(word_id, self.tokenizer.words(text)[-1:]), *terms])
-
     def _expression(
         self, tree: QueryTree, corpus: str, match: str, drop_stop_words: bool, type_ahead: bool = False
     ) -> MatchExpression:
@@ -112,7 +95,11 @@ class QdrantLexicalIndex(Stored):
                 "FTS5 expressions are understood by the SQLite store only.",
                 hint="Remove the single quotes around the query; phrases, AND, OR, NOT and word* work everywhere.",
             )
-        self._fetch_terms(tree, corpus)
+        text = " ".join(words_of(tree))
+        stems = self.tokenizer.stems(text)
+        if len(stems) <= _MOST_FETCHED:  # all terms, and the last word, which may be half typed, in one request
+            terms = [id_of(corpus, IndexTerm(stem, False, False)) for stem in stems]
+            self._lookup.fetch([*map(word_id, self.tokenizer.words(text)[-1:]), *terms])
         builder = MatchExpressionBuilder(self.tokenizer, self._lookup, self._korean_analysis)
         return builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
 
@@ -133,9 +120,12 @@ class QdrantLexicalIndex(Stored):
         chunks_with, chunks = self._lookup.chunks_with(ids), self._state.sizes[corpus].chunks
         values = [ids[number] * idf(chunks, chunks_with[number]) for number in sorted(ids)]
         vector = {"indices": sorted(ids), "values": values}
-        return _Search(expression, corpus, demanded, wanted.is_plain, chosen, vector)
+        needs_check = not wanted.is_plain and not demanded.is_exact
+        return _Search(expression, corpus, demanded, wanted.is_plain, chosen, vector, needs_check)
 
-    def _by_relevance(self, search: _Search, limit: int, offset: int, payload: Fields) -> list[Point]:
+    def _by_relevance(self, search: _Search, limit: int, offset: int) -> list[Point]:
+        ids_only = not search.needs_check and self._weights is None
+        payload = ["corpus", "type"] if ids_only else codec.HIT_FIELDS
         depth = max(_CHECKED, offset + limit) if search.needs_check else offset + limit + _EXTRA
         depth = depth if self._weights is None else max(depth, _RESCORED)
         while True:
@@ -189,18 +179,13 @@ class QdrantLexicalIndex(Stored):
         rarity = dict(zip(search.vector["indices"], search.vector["values"], strict=True))
         best = []
         for point in points[:_RESCORED]:
-            words = counted(
-                self._state.columns(point["payload"], self._korean_analysis), search.corpus, self.tokenizer, weights
-            )
-            score = sum(
-                rare * weight_of(words.frequencies[term], words.length, average)
-                for term, rare in rarity.items()
-                if term in words.frequencies
-            )
-            best.append({**point, "score": score})
+            columns = self._state.columns(point["payload"], self._korean_analysis)
+            words = counted(columns, search.corpus, self.tokenizer, weights)
+            found = words.frequencies.keys() & rarity.keys()
+            scores = (rarity[term] * weight_of(words.frequencies[term], words.length, average) for term in found)
+            best.append({**point, "score": math.fsum(scores)})
         best.sort(key=_order)
-        worst = best[-1]["score"] if best else 0.0
-        return [*best, *({**point, "score": min(point["score"], worst)} for point in points[_RESCORED:])]
+        return [*best, *({**point, "score": min(point["score"], best[-1]["score"])} for point in points[_RESCORED:])]
 
     def _exact_filter(self, search: _Search) -> Filter:
         """The filter for all matches. It always demands the terms, because there may be no ranking that does."""
@@ -209,10 +194,8 @@ class QdrantLexicalIndex(Stored):
 
     def _passing(self, search: _Search, points: Sequence[Point]) -> list[Point]:
         """The points whose text matches the expression, the order of words included."""
-        found = matching(
-            search.expression.text,
-            {point["id"]: self._state.columns(point["payload"], self._korean_analysis) for point in points},
-        )
+        columns = {point["id"]: self._state.columns(point["payload"], self._korean_analysis) for point in points}
+        found = matching(search.expression.text, columns)
         return [point for point in points if point["id"] in found]
 
 

@@ -7,21 +7,22 @@ one version; if that version is deleted, it gets the source of another. The docu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from kebab.core.addresses import without_password
 from kebab.core.errors import Corrupt, NotFound
-from kebab.core.libraries import DoneFile, Library, LibraryVersion, Making
-from kebab.core.ports import Key
+from kebab.core.libraries import DoneFile, Library, LibraryVersion, Making, VectorSpace, VersionDocument
+from kebab.core.ports import ChunkVector, FileState, IndexedDocument, Key, StoredDocument
+from kebab.core.records import ContentCounts, SpaceCount
 from kebab.core.text import storable
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Payload, batches, one_of, point_id, where
 from kebab.store.qdrant.documents import QdrantDocumentStore
 from kebab.store.qdrant.index_writer import IndexWriter, WriterPart
 from kebab.store.qdrant.state import LIBRARY_KIND, Stored, StoredSource, StoredVersion, now, stored_versions
-from kebab.store.qdrant.terms import LIBRARIES
+from kebab.store.qdrant.terms import LIBRARIES, OWN
 
 _BATCH = 500
 _FACTS = tuple(field for field in Library._fields if field != "versions")
@@ -69,6 +70,76 @@ def _library(payload: Payload, versions: Mapping[str, list[LibraryVersion]]) -> 
         message = f"The origin of {payload['library_id']} is damaged."
         raise Corrupt(message, hint="Add it again with: kb lib add ADDRESS")
     return Library(**facts, versions=tuple(versions.get(payload["library_id"], ())))
+
+
+class QdrantContentReader(Stored):
+    def stored(self, source: str) -> dict[str, StoredDocument]:
+        payloads = self._documents.payloads(where("source", source), ["doc", "path", *FileState._fields])
+        return {
+            payload["path"]: StoredDocument(payload["doc"], payload["doc"], codec.file_state(payload))
+            for payload in sorted(payloads, key=_path)
+        }
+
+    def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
+        """Returns these documents. Their source is left empty, because a library document may belong to several."""
+        wanted = list(map(str, keys))
+        points = self._documents.retrieve(map(codec.document_point_id, wanted))
+        stored = {point["payload"]["doc"]: point["payload"] for point in points}
+        chunks: defaultdict[str, list[Payload]] = defaultdict(list)
+        fields = ["doc", "ordinal", "start", "end", "headings", "spans", "kind", "names"]
+        for payload in self._chunks.payloads(where("doc", *wanted), fields):
+            chunks[payload["doc"]].append(payload)
+        return [codec.indexed_document(stored[doc_id], chunks[doc_id]) for doc_id in wanted if doc_id in stored]
+
+    def spaces(self) -> list[VectorSpace]:
+        return self._state.spaces
+
+    def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> dict[str, ChunkVector]:
+        name, ids = space.fingerprint, map(codec.chunk_point_id, chunk_ids)
+        points = self._chunks.retrieve(ids, payload=["chunk", "text_hash", "homes"], vectors=[name])
+        found = {}
+        for payload, vectors in ((point["payload"], point.get("vector") or {}) for point in points):
+            if name in vectors:
+                vector, is_primary = codec.to_float16(vectors[name]), name in payload["homes"]
+                found[payload["chunk"]] = ChunkVector(bytes.fromhex(payload["text_hash"]), vector, is_primary)
+        return found
+
+    def complete_vectors(self) -> str | None:
+        return self._state.meta.get("complete_vectors")
+
+    def counts(self) -> ContentCounts:
+        own = one_of("corpus", [OWN])
+        versions = stored_versions(self._catalog, complete=True)
+        searched = one_of("versions", (version.key for version in versions))
+        count, either = self._chunks.count, {"should": [own, searched]}
+        spaces = []
+        for name in (space.fingerprint for space in self._state.spaces):
+            has = {"has_vector": name}
+            primary = count({**either, "must": [has, one_of("homes", [name])]})
+            spaces.append(SpaceCount(name, count({**either, "must": [has]}), primary))
+        sizes = [each.count({"must": [part]}) for part in (own, searched) for each in (self._documents, self._chunks)]
+        return ContentCounts(sizes[0], sizes[1], sizes[2], sizes[3], tuple(spaces))
+
+    def library_documents(self, library_id: str) -> list[VersionDocument]:
+        found = []
+        for version in stored_versions(self._catalog, library_id, complete=True):
+            payloads = self._documents.payloads(where("versions", version.key), _DOCUMENT_FIELDS)
+            for payload in sorted(payloads, key=_path):
+                file_key = payload["file_keys"][version.key]
+                facts = (payload["doc"], payload["path"], payload["fingerprint"])
+                found.append(VersionDocument(version.tag or None, version.commit, payload["doc"], file_key, *facts))
+        return found
+
+    def library_vectors(self, library_id: str, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
+        """Yields the hash of each embedded text, once, and its vector as float16."""
+        name, given = space.fingerprint, set()
+        versions = [version.key for version in stored_versions(self._catalog, library_id, complete=True)]
+        chosen = {"must": [one_of("versions", versions), {"has_vector": name}]}
+        for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[name]):
+            text_hash = point["payload"]["text_hash"]
+            if text_hash not in given:
+                given.add(text_hash)
+                yield bytes.fromhex(text_hash), codec.to_float16(point["vector"][name])
 
 
 class QdrantLibraryWriter(WriterPart):
@@ -153,9 +224,8 @@ class QdrantLibraryWriter(WriterPart):
             self._drop(version)
 
     def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None:
-        for version in stored_versions(self._catalog, library_id):
-            if whole or version.tag == (tag or ""):
-                self._drop(version)
+        for version in stored_versions(self._catalog, library_id, None if whole else tag or ""):
+            self._drop(version)
         if whole:
             self._catalog.delete([point_id("library", library_id)])
         self._forget_unused_sources()
@@ -164,12 +234,11 @@ class QdrantLibraryWriter(WriterPart):
     def _making(self, library_id: str, tag: str | None) -> StoredVersion | None:
         """The unfinished version with this tag, or None. Deletes a retired version that an interrupted run left."""
         found = None
-        for version in stored_versions(self._catalog, library_id):
-            if version.tag == (tag or "") and version.in_making:
-                if version.state == "retired":
-                    self._drop(version)
-                else:
-                    found = version
+        for version in stored_versions(self._catalog, library_id, tag or ""):
+            if version.in_making and version.state == "retired":
+                self._drop(version)
+            elif version.in_making:
+                found = version
         return found
 
     def _new_making(self, library_id: str, tag: str | None) -> StoredVersion:
@@ -192,11 +261,9 @@ class QdrantLibraryWriter(WriterPart):
     def _forget_unused_sources(self) -> None:
         """Deletes library sources that interrupted runs left without a version and documents."""
         used = {version.source for version in stored_versions(self._catalog)}
-        unused = [
-            name for name, source in self._state.sources.items() if source.kind == LIBRARY_KIND and name not in used
-        ]
-        for name in unused:
-            if not self._documents.has_any(where("source", name)):
+        for name, source in list(self._state.sources.items()):
+            is_unused = source.kind == LIBRARY_KIND and name not in used
+            if is_unused and not self._documents.has_any(where("source", name)):
                 self._writer.delete_source(name)
 
     def _rename_source(self, version: StoredVersion, name: str) -> None:
@@ -243,9 +310,8 @@ class QdrantLibraryWriter(WriterPart):
         moved: defaultdict[str | None, list[str]] = defaultdict(list)
         chosen = {**where("source", source), "must_not": [one_of("versions", [version])]}
         for payload in self._documents.payloads(chosen, _DOCUMENT_FIELDS):
-            moved[next((source_of[key] for key in payload["versions"] if key in source_of), None)].append(
-                payload["doc"]
-            )
+            others = [source_of[key] for key in payload["versions"] if key in source_of]
+            moved[others[0] if others else None].append(payload["doc"])
         for name, doc_ids in moved.items():
             for some in batches(doc_ids, _BATCH):
                 if name is None:
@@ -253,6 +319,10 @@ class QdrantLibraryWriter(WriterPart):
                 else:
                     self._chunks.set_payload({"source": name}, where("doc", *some))
                     self._documents.set_payload({"source": name}, list(map(codec.document_point_id, some)))
+
+
+def _path(document: Payload) -> str:
+    return str(document["path"])
 
 
 def _source_name(library_id: str, tag: str | None) -> str:

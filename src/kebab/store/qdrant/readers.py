@@ -1,51 +1,30 @@
-"""Reads documents and chunks: by id, prefix or path, for hits, or whole as they were written."""
+"""Reads documents and chunks: by id, prefix or path, or for hits."""
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from kebab.core.errors import Ambiguous, Corrupt, NotFound
-from kebab.core.libraries import VectorSpace, VersionDocument
-from kebab.core.ports import (
-    ChunkContext,
-    ChunkText,
-    ChunkVector,
-    FileState,
-    IndexedDocument,
-    IndexedFile,
-    Key,
-    StoredDocument,
-)
-from kebab.core.records import (
-    ContentCounts,
-    DocumentRecord,
-    SourceRecord,
-    SpaceCount,
-    StoreStats,
-    TagRecord,
-)
+from kebab.core.errors import Corrupt
+from kebab.core.ports import ChunkContext, ChunkText, IndexedFile
+from kebab.core.records import DocumentRecord, SourceRecord, StoreStats, TagRecord
 from kebab.core.search import Neighbours, SearchFilters
 from kebab.core.spans import PageSpan
 from kebab.core.text import storable
+from kebab.store import document_keys
 from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Filter, Payload, batches, one_of, where
+from kebab.store.qdrant.collection import Fields, Filter, Payload, batches, one_of, where
 from kebab.store.qdrant.filters import document_filter
 from kebab.store.qdrant.lexical import QdrantLexicalIndex
-from kebab.store.qdrant.libraries import QdrantLibraryCatalog
+from kebab.store.qdrant.libraries import QdrantContentReader, QdrantLibraryCatalog
 from kebab.store.qdrant.schema import SCHEMA, Schema
-from kebab.store.qdrant.state import LIBRARY_KIND, State, Stored, StoredVersion, searched_versions, stored_versions
+from kebab.store.qdrant.state import LIBRARY_KIND, State, Stored, stored_versions
 from kebab.store.qdrant.terms import LIBRARIES, OWN
 from kebab.store.qdrant.vectors import QdrantVectorStore, coverage
 from kebab.store.tags import folded, tag_records
 
-_SHORTEST_ID_PREFIX = 4
-_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
-_LIST_HINT = "See what is there with: kb list docs"
 _BATCH = 200
 
 
@@ -58,10 +37,10 @@ class QdrantReading(Stored):
         super().__init__(schema, state)
         self._analysis = state.korean_analysis or korean_analysis
         self.catalog = QdrantCatalog(schema, state, paths_on_disk=paths_on_disk)
+        self.chunks = lambda: self.catalog  # its methods are those of a ChunkReader too
         self.lexical_index = partial(QdrantLexicalIndex, schema, state, self._analysis)
         self.vectors = partial(QdrantVectorStore, schema, state)
         self.vector_coverage = partial(coverage, schema, state)
-        self.chunks = partial(QdrantChunkReader, schema, state)
         self.content = partial(QdrantContentReader, schema, state)
         self.libraries = partial(QdrantLibraryCatalog, schema, state)
 
@@ -112,8 +91,7 @@ class QdrantCatalog(Stored):
 
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         wanted = self._ordered_ids(document_filter(self._schema, filters))
-        wanted = wanted[offset : None if limit < 0 else offset + limit]
-        return list(map(self._record, self._read(wanted)))
+        return list(map(self._record, self._read(wanted[offset : None if limit < 0 else offset + limit])))
 
     def count_documents(self, filters: SearchFilters) -> int:
         return self._documents.count(document_filter(self._schema, filters))
@@ -157,18 +135,12 @@ class QdrantCatalog(Stored):
         key = storable(key)
         ways = (self._by_id, self._by_path, self._by_library_path, self._by_prefix, self._by_link)
         found = next(filter(None, (find(key) for find in ways)), [])
-        if not found:
-            raise NotFound(f"No document {key} is indexed.", hint=_LIST_HINT)
-        if len(found) > 1:
-            names = sorted(f"{payload['source']}:{payload['path']}" for payload in found)
-            some = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
-            message = f"{key} fits {len(found)} documents: {some}."
-            raise Ambiguous(message, hint="Name one of them, as SOURCE:path or by its id.")
-        return self._record(found[0])
+        records = map(self._record, found)
+        return document_keys.only_document(sorted(records, key=lambda record: (record.source, record.path)), key)
 
     def in_libraries(self, path: str) -> dict[tuple[str, str], DocumentRecord]:
         path = storable(path)
-        versions = [version for version in stored_versions(self._catalog) if not version.in_making]
+        versions = stored_versions(self._catalog, complete=True)
         chosen = {"must": [one_of("within", [path]), one_of("corpus", [LIBRARIES])]}
         documents = list(self._documents.payloads(chosen, [*codec.RECORD_FIELDS, "versions"])) if versions else []
         return {
@@ -181,7 +153,7 @@ class QdrantCatalog(Stored):
     def body(self, doc_id: str) -> str:
         found = self._documents.retrieve([codec.document_point_id(doc_id)], payload=codec.TEXT_FIELDS)
         if not found:
-            raise NotFound(f"No document {doc_id} is indexed.", hint=_LIST_HINT)
+            raise document_keys.no_document(doc_id)
         return codec.body_of(found[0]["payload"])
 
     def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
@@ -214,25 +186,22 @@ class QdrantCatalog(Stored):
 
     def _by_library_path(self, key: str) -> list[Payload]:
         """Library documents named `/owner/project:path` or `/owner/project/version:path`."""
-        place, colon, path = key.partition(":")
-        parts = place.split("/", 3)
-        if not colon or len(parts) < 3 or parts[0]:
+        place = document_keys.place_in_library(key)
+        if place is None:
             return []
-        library, tag = f"/{parts[1]}/{parts[2]}", parts[3] if len(parts) > 3 else ""
-        versions = searched_versions(self._catalog, library, tag)
-        found = self._select(one_of("within", [path]), one_of("versions", versions))
+        library, tag, path = place
+        versions = stored_versions(self._catalog, library, tag, complete=True)
+        found = self._select(one_of("within", [path]), one_of("versions", (version.key for version in versions)))
         return [payload for payload in found if payload["path"] == path]
 
     def _by_prefix(self, key: str) -> list[Payload]:
-        if len(key) < _SHORTEST_ID_PREFIX or not set(key) <= set("0123456789abcdef"):
+        if not document_keys.is_id_prefix(key):
             return []
-        found = self._select(one_of("head", [key[:_SHORTEST_ID_PREFIX]]))
+        found = self._select(one_of("head", [key[: codec.HEAD]]))
         return [payload for payload in found if payload["doc"].startswith(key)]
 
     def _by_link(self, key: str) -> list[Payload]:
-        """Markdown notes named `Page` or `[[folder/Page#Heading|label]]`: the end of the path without extension."""
-        link = _WIKI_LINK.fullmatch(key.strip())
-        ending = folded(f"/{link[1].strip() if link else key}.md")
+        ending = folded(document_keys.linked_path(key))
         found = self._select(one_of("format", ["md"]), one_of("name", [ending.rpartition("/")[2]]))
         return [payload for payload in found if folded(f"/{payload['path']}").endswith(ending)]
 
@@ -244,29 +213,20 @@ class QdrantCatalog(Stored):
         found = self._chunks.retrieve([codec.chunk_point_id(key)], payload=codec.HIT_FIELDS)
         # The id of a chunk begins with the first eight letters of its document's id.
         if not found and (documents := [payload["doc"] for payload in self._by_prefix(key[:8])]):
-            names = self._chunks.payloads(where("doc", *documents), ["chunk"])
-            ids = [codec.chunk_point_id(name["chunk"]) for name in names if name["chunk"].startswith(key)]
-            found = self._chunks.retrieve(ids, payload=codec.HIT_FIELDS)
-        if len(found) > 1:
-            raise Ambiguous(f"{key} is the beginning of {len(found)} chunk ids.", hint="Give more of it.")
-        if not found:
-            hint = "It may have changed since: search again for its current id."
-            raise NotFound(f"No chunk {key} is indexed.", hint=hint)
-        return self._chunk_record(found[0]["payload"])
+            points = self._chunks.scroll(where("doc", *documents), payload=codec.HIT_FIELDS)
+            found = [point for point in points if point["payload"]["chunk"].startswith(key)]
+        return document_keys.only_chunk([self._chunk_record(point["payload"]) for point in found], key)
 
     def chunks_of(self, doc_id: str) -> list[ChunkContext]:
         payloads = self._chunks.payloads(where("doc", doc_id), codec.HIT_FIELDS)
         return sorted(map(self._chunk_record, payloads), key=lambda record: record.ordinal)
 
     def _chunk_record(self, payload: Payload) -> ChunkContext:
-        return codec.chunk_context(payload, self._state.notes_above(payload))
+        return codec.chunk_context(payload, self._state.notes_above(payload), self._model_of(payload))
 
-
-class QdrantChunkReader(Stored):
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
         return {
-            payload["chunk"]: codec.chunk_context(payload, self._state.notes_above(payload))
-            for payload in self._payloads(chunk_ids, codec.CONTEXT_FIELDS)
+            payload["chunk"]: self._chunk_record(payload) for payload in self._payloads(chunk_ids, codec.HIT_FIELDS)
         }
 
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkText]:
@@ -275,10 +235,16 @@ class QdrantChunkReader(Stored):
             for payload in self._payloads(chunk_ids, ["chunk", "doc", "text", "corpus"])
         }
 
-    def _payloads(self, chunk_ids: Sequence[str], fields: list[str]) -> list[Payload]:
-        ids = [codec.chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)]
+    def _payloads(self, chunk_ids: Sequence[str], fields: Fields) -> list[Payload]:
+        ids = map(codec.chunk_point_id, dict.fromkeys(chunk_ids))
         payloads = [point["payload"] for point in self._chunks.retrieve(ids, payload=fields)]
         return [payload for payload in payloads if not self._state.is_too_new(payload)]
+
+    def _model_of(self, chunk: Payload) -> str | None:
+        """The model of a primary space of the chunk or, if it has none, of any space."""
+        latest = self._state.spaces[::-1]
+        found = [space for key in ("homes", "spaces") for space in latest if space.fingerprint in chunk[key]]
+        return found[0].model if found else None
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
         """Returns the chunks before and after each of these chunks, with two requests for all of them."""
@@ -286,12 +252,14 @@ class QdrantChunkReader(Stored):
         fields = ["chunk", "doc", "ordinal"]
         points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields)
         hits = [[point["payload"][field] for field in fields] for point in points]
-        wanted: defaultdict[str, set[int]] = defaultdict(set)
-        for _, doc, ordinal in hits:
-            wanted[doc].update(range(max(0, ordinal - count), ordinal + count + 1))
         either = [
-            {"must": [one_of("doc", [doc]), {"key": "ordinal", "match": {"any": sorted(ordinals)}}]}
-            for doc, ordinals in wanted.items()
+            {
+                "must": [
+                    one_of("doc", [doc]),
+                    {"key": "ordinal", "range": {"gte": ordinal - count, "lte": ordinal + count}},
+                ]
+            }
+            for _, doc, ordinal in hits
         ]
         read = self._chunks.payloads({"should": either}, codec.HIT_FIELDS) if either else ()
         near = {(payload["doc"], payload["ordinal"]): payload for payload in read}
@@ -302,82 +270,3 @@ class QdrantChunkReader(Stored):
             )
             found[chunk_id] = Neighbours(before, after)
         return found
-
-
-class QdrantContentReader(Stored):
-    def stored(self, source: str) -> dict[str, StoredDocument]:
-        fields = ["doc", "path", *FileState._fields]
-        payloads = self._documents.payloads(where("source", source), fields)
-        return {
-            payload["path"]: StoredDocument(payload["doc"], payload["doc"], codec.file_state(payload))
-            for payload in sorted(payloads, key=lambda payload: str(payload["path"]))
-        }
-
-    def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
-        """Returns these documents. Their source is left empty, because a library document may belong to several."""
-        wanted = list(map(str, keys))
-        points = self._documents.retrieve(map(codec.document_point_id, wanted))
-        stored = {point["payload"]["doc"]: point["payload"] for point in points}
-        chunks: defaultdict[str, list[Payload]] = defaultdict(list)
-        fields = ["doc", "ordinal", "start", "end", "headings", "spans", "kind", "names"]
-        for payload in self._chunks.payloads(where("doc", *wanted), fields):
-            chunks[payload["doc"]].append(payload)
-        return [codec.indexed_document(stored[doc_id], chunks[doc_id]) for doc_id in wanted if doc_id in stored]
-
-    def spaces(self) -> list[VectorSpace]:
-        return self._state.spaces
-
-    def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> dict[str, ChunkVector]:
-        name, fields = space.fingerprint, ["chunk", "text_hash", "homes"]
-        points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields, vectors=[name])
-        found = {}
-        for point in points:
-            if name in (point.get("vector") or {}):
-                chunk, text_hash, primaries = (point["payload"][field] for field in fields)
-                vector = codec.to_float16(point["vector"][name])
-                found[chunk] = ChunkVector(bytes.fromhex(text_hash), vector, name in primaries)
-        return found
-
-    def complete_vectors(self) -> str | None:
-        return self._state.meta.get("complete_vectors")
-
-    def counts(self) -> ContentCounts:
-        own = one_of("corpus", [OWN])
-        searched = one_of("versions", searched_versions(self._catalog, "", None))
-        count, either = self._chunks.count, {"should": [own, searched]}
-        spaces = []
-        for name in (space.fingerprint for space in self._state.spaces):
-            has = {"has_vector": name}
-            primary = count({**either, "must": [has, one_of("homes", [name])]})
-            spaces.append(SpaceCount(name, count({**either, "must": [has]}), primary))
-        sizes = [each.count({"must": [part]}) for part in (own, searched) for each in (self._documents, self._chunks)]
-        return ContentCounts(sizes[0], sizes[1], sizes[2], sizes[3], tuple(spaces))
-
-    def library_documents(self, library_id: str) -> list[VersionDocument]:
-        found = []
-        for version in self._complete_versions(library_id):
-            fields = ["doc", "path", "file_keys", "fingerprint"]
-            payloads = self._documents.payloads(where("versions", version.key), fields)
-            for payload in sorted(payloads, key=lambda payload: str(payload["path"])):
-                file_key = payload["file_keys"][version.key]
-                facts = (payload["doc"], payload["path"], payload["fingerprint"])
-                found.append(VersionDocument(version.tag or None, version.commit, payload["doc"], file_key, *facts))
-        return found
-
-    def library_vectors(self, library_id: str, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the hash of each embedded text, once, and its vector as float16."""
-        name, given = space.fingerprint, set()
-        chosen = {
-            "must": [
-                one_of("versions", [version.key for version in self._complete_versions(library_id)]),
-                {"has_vector": name},
-            ]
-        }
-        for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[name]):
-            text_hash = point["payload"]["text_hash"]
-            if text_hash not in given:
-                given.add(text_hash)
-                yield bytes.fromhex(text_hash), codec.to_float16(point["vector"][name])
-
-    def _complete_versions(self, library_id: str) -> list[StoredVersion]:
-        return [version for version in stored_versions(self._catalog, library_id) if not version.in_making]

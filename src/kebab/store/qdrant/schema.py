@@ -28,8 +28,7 @@ SCHEMA = 2
 OLDEST_SERVER = (1, 16)  # the first version with conditional updates, which the writer's lease needs
 WORDS = "words"  # the sparse vector of a chunk
 SPELLING = "spelling"  # the sparse vector of a word: its pairs of letters
-META = point_id("meta")
-"""The point that describes the knowledge base, written last and deleted first: without it the rest is incomplete."""
+META = point_id("meta")  # describes the knowledge base; written last, deleted first: without it the rest is incomplete
 LEASE = point_id("lease")
 _MAKER = point_id("maker")  # marks the catalog as Kebab's, from its creation to its deletion
 RESTORE = (
@@ -76,9 +75,8 @@ class Schema:
         by_majority: bool = True,
         check_lease: Callable[[], None] = lambda: None,
     ) -> None:
-        """`settings`: how new collections are spread over the servers. `by_majority`: reads the catalog from most
-        replicas; a search does not, to get a quick answer while only one replica is alive. `check_lease` is called
-        before every change.
+        """`by_majority`: reads the catalog from most replicas; a search does not, to get a quick answer while only one
+        is alive. `check_lease` is called before every change.
         """
         self._client = client
         self._settings = settings
@@ -92,10 +90,6 @@ class Schema:
         )
         self.catalog = self._collection(f"{self._name}.catalog", by_majority=by_majority, by_leader=True)
 
-    def collection_names(self) -> list[str]:
-        """The names of the collections; for the chunks, the one behind the alias."""
-        return [self.current_chunks() or self.chunks.name, self.documents.name, self.terms.name, self.catalog.name]
-
     def version(self) -> int | None:
         """The schema of the stored knowledge base; None if there is none, or only an incomplete one."""
         with suppress(Missing):
@@ -108,15 +102,13 @@ class Schema:
 
     def missing(self) -> list[str]:
         """The names of the collections that the knowledge base lacks."""
-        names, documents, terms = self._names(), self.documents.name, self.terms.name
-        stored_as = {self.chunks.name: self.current_chunks(), documents: documents, terms: terms}
-        return [name for name, collection in stored_as.items() if collection not in names]
+        names = {*self._names(), *self._aliases()}
+        return [each.name for each in (self.chunks, self.documents, self.terms) if each.name not in names]
 
     def missing_error(self) -> Corrupt | None:
         """The error for an existing knowledge base that lacks collections."""
-        if not self.exists() or not (missing := self.missing()):
-            return None
-        return Corrupt(f"Parts of {self.address} are missing: {', '.join(missing)}.", hint=RESTORE)
+        missing = self.exists() and self.missing()
+        return Corrupt(f"Parts of {self.address} are missing: {', '.join(missing)}.", hint=RESTORE) if missing else None
 
     def require(self) -> None:
         """Raises unless the knowledge base exists and has the current schema."""
@@ -146,19 +138,12 @@ class Schema:
             raise TooOld(message, hint="Update the servers, one minor version after the other.", path=self.address)
 
     def create_catalog(self) -> None:
-        """Creates the catalog, which holds the lease. The holder of the lease creates the other collections, and
-        deletes the catalog last, so that no process creates what another one deletes.
-        """
+        """Creates the catalog, which holds the lease. Only its holder creates and deletes the other collections."""
         self.check_version(self.server_version())
-        self._refuse_foreign()
+        self.refuse_foreign()
         self._create({self.catalog.name: "catalog"}, ())
         if not self.catalog.retrieve([_MAKER], payload=False):
             self.mark_as_ours()
-
-    def has_catalog(self) -> bool:
-        """Whether there is a catalog: of a knowledge base, or of one whose creation or deletion was interrupted."""
-        self._refuse_foreign()
-        return self.catalog.exists()
 
     def open_for_writing(self, *, mending: bool = False) -> None:
         """Creates a knowledge base if there is none, and deletes what an interrupted reset left. Only for the holder of
@@ -223,7 +208,7 @@ class Schema:
         hint = f"Restore {self.catalog.name} from a snapshot; or {way_out}"
         raise Corrupt(message, hint=hint, path=self.address)
 
-    def _refuse_foreign(self) -> None:
+    def refuse_foreign(self) -> None:
         """Raises if collections that are not Kebab's have the names that this knowledge base needs."""
         foreign = self._foreign() and self._foreign()  # twice, because another process may be creating or deleting
         if foreign:
@@ -252,8 +237,13 @@ class Schema:
 
     def chunks_collections(self) -> list[str]:
         """The names of all collections of chunks: several while chunks are moved, or after that was interrupted."""
-        named = sorted(name for name in self._names() if name != self.chunks.name and self._is_chunks_name(name))
-        return [name for name in named if self._has_words(name)]
+        found = []
+        for name in sorted(self._names()):
+            with suppress(Missing):
+                if name != self.chunks.name and self._is_chunks_name(name):
+                    params = self._collection(name).info()["config"]["params"]
+                    found += [name] if WORDS in (params.get("sparse_vectors") or {}) else []
+        return found
 
     def spaces(self) -> dict[str, Any]:
         """The vectors that the collection of chunks can hold: name → size and distance."""
@@ -283,11 +273,6 @@ class Schema:
         if self.current_chunks() is not None:
             actions.insert(0, {"delete_alias": {"alias_name": self.chunks.name}})
         self._change("POST", "/collections/aliases", {"actions": actions})
-
-    def _has_words(self, name: str) -> bool:
-        with suppress(Missing):
-            return WORDS in (self._collection(name).info()["config"]["params"].get("sparse_vectors") or {})
-        return False
 
     def _is_chunks_name(self, name: str) -> bool:
         return re.fullmatch(rf"{re.escape(self.chunks.name)}(\.\d+)?", name) is not None

@@ -154,21 +154,23 @@ def read_state(catalog: Collection) -> State:
     )
 
 
-def stored_versions(catalog: Collection, library_id: str | None = None) -> list[StoredVersion]:
-    """The versions of a library, or of all. Damaged ones are left out: `kb verify` finds their documents."""
+def stored_versions(
+    catalog: Collection, library_id: str = "", tag: str | None = None, *, complete: bool = False
+) -> list[StoredVersion]:
+    """The versions of a library, or of all; with this tag (empty for the default branch), or with any. `complete`: only
+    those that are searched. Damaged ones are left out: `kb verify` finds their documents.
+    """
     points = catalog.scroll(where("what", "version"))
     read = (StoredVersion(point["id"], *map(point["payload"].get, StoredVersion._fields[1:])) for point in points)
-    found = [version for version in read if None not in version[1:5] and library_id in (None, version.library)]
-    return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
-
-
-def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> list[str]:
-    """The keys of the complete versions. `library_id`: empty for all. `tag`: None for all, empty for the default branch."""
-    return [
-        version.key
-        for version in stored_versions(catalog, storable(library_id) or None)
-        if not version.in_making and (tag is None or version.tag == storable(tag))
+    found = [
+        version
+        for version in read
+        if None not in version[1:5]
+        and storable(library_id) in ("", version.library)
+        and (tag is None or storable(tag) == version.tag)
+        and not (complete and version.in_making)
     ]
+    return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
 
 
 def _source(payload: Payload) -> StoredSource | None:

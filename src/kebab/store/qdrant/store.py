@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kebab.config.cluster_address import ClusterAddress
-from kebab.core.errors import StoreError
+from kebab.core.errors import KebabError, StoreError
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder
 from kebab.core.records import Check
@@ -134,7 +134,9 @@ class QdrantStore:
             try:
                 yield QdrantWriting(writer)
             except BaseException:
-                writer.flush_if_possible()
+                with suppress(KebabError):  # an unfinished change is left to the next writer
+                    if not writer.is_changing:
+                        writer.flush()
                 raise
             writer.finish()
 
@@ -164,7 +166,8 @@ class QdrantStore:
     def reset(self) -> bool:
         with self._our_errors():
             self._client.prefer_most_recent()
-            if not self._schema.has_catalog():
+            self._schema.refuse_foreign()
+            if not self._schema.catalog.exists():  # of a knowledge base, or of one that is incomplete
                 return False
             with suppress(Missing), self._lease("kb reset") as lease:
                 existed = self._schema.exists()

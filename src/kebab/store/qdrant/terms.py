@@ -175,8 +175,7 @@ class TermLookup:
 
     def __init__(self, terms: Collection) -> None:
         self._terms = terms
-        self._chunks: dict[PointId, int | None] = {}
-        """By the id of a word or term: how many chunks have the term (0 for a word); None if it is not stored."""
+        self._chunks: dict[PointId, int | None] = {}  # of a term, how many have it; 0 for a word; None: not stored
         self._expanded: dict[str, list[str]] = {}
 
     def fetch(self, ids: Iterable[PointId]) -> None:

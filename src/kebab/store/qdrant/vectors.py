@@ -14,29 +14,19 @@ from math import hypot
 from typing import Any
 
 from kebab.core.libraries import VectorSpace
-from kebab.core.ports import (
-    Embedder,
-    EmbeddingModels,
-    Key,
-    Middle,
-    NewVector,
-    PendingChunk,
-    VectorCoverage,
-    VectorMatch,
-)
+from kebab.core.ports import Embedder, EmbeddingModels, Middle, NewVector, PendingChunk, VectorCoverage, VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.index_versions import is_complete, models_key, refuse_other_dimension
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Collection as PointCollection
-from kebab.store.qdrant.collection import Filter, Point, batches, none_of, one_of, point_id, where
+from kebab.store.qdrant.collection import Filter, Point, PointId, batches, none_of, one_of, point_id, where
 from kebab.store.qdrant.filters import chunk_filter
 from kebab.store.qdrant.index_writer import WriterPart
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import State, Stored
 
 _QUERY_DIGITS = 7  # digits of a number in a query vector: as many as a float32 has
-_OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
-"""A quantized search takes this many times the wanted candidates, and compares them by their full vectors."""
+_OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}  # times the candidates, to compare by full vectors
 _LEAST_EF = 128  # least number of candidates (hnsw_ef) in the graph of vectors
 _BATCH = 250
 _LENGTH_OFF = 0.02  # how far the length of a float16 vector may be from 1
@@ -97,11 +87,11 @@ class QdrantVectorStore(Stored):
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         import numpy as np
 
-        ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
         made_by = {
-            space.fingerprint: ours[space.model, space.version]
+            space.fingerprint: embedder
             for space in self._state.spaces
-            if (space.model, space.version) in ours
+            for embedder in embedders
+            if (space.model, space.version) == (embedder.name, embedder.version)
         }
         names, ids = list(made_by), map(codec.chunk_point_id, chunk_ids)
         points = self._chunks.retrieve(ids, payload=["chunk", "homes"], vectors=names) if names else []
@@ -170,13 +160,13 @@ class UnusedVectors:
 
 class QdrantVectorWriter(WriterPart):
     def pending(
-        self, embedders: Sequence[Embedder], *, primary: bool = True, after: Key | None, limit: int
+        self, embedders: Sequence[Embedder], *, primary: bool = True, after: PointId | None, limit: int
     ) -> list[PendingChunk]:
         chosen = self._without(embedders, primary=primary)
         points = self._chunks.scroll(chosen, payload=_PENDING_FIELDS, batch=min(limit, 1000) + 1, after=after)
         return list(map(_pending_chunk, islice(points, limit)))
 
-    def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
+    def chunks(self, keys: Sequence[PointId]) -> list[PendingChunk]:
         return list(map(_pending_chunk, self._chunks.retrieve(keys, payload=_PENDING_FIELDS)))
 
     def count_pending(self, embedders: Sequence[Embedder], *, primary: bool = True) -> int:
@@ -189,7 +179,9 @@ class QdrantVectorWriter(WriterPart):
         spaces = list(map(self._space, embedders))
         return none_of("homes", spaces) if primary else {"must_not": [{"has_vector": space} for space in spaces]}
 
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
+    def link(
+        self, embedder: Embedder, chunks: Sequence[tuple[PointId, bytes]], *, primary: bool
+    ) -> Collection[PointId]:
         known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
         linked = {key: known[text_hash.hex()] for key, text_hash in chunks if text_hash.hex() in known}
         self._store(embedder, linked, primary=primary)
@@ -217,13 +209,13 @@ class QdrantVectorWriter(WriterPart):
                 found[point["payload"]["text_hash"]] = point["vector"][space]
         return found | UnusedVectors(self._catalog).find(space, hashes - found.keys())
 
-    def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, primary: bool) -> None:
+    def _store(self, embedder: Embedder, vectors: Mapping[PointId, list[float]], *, primary: bool) -> None:
         """Stores a vector for each chunk that still exists. The vector is written before the payload that lists it."""
         space = self._space(embedder)
         for some in batches(vectors, _BATCH):
             points = self._chunks.retrieve(some, payload=["homes", "spaces"])
             new = [{"id": point["id"], "vector": {space: vectors[point["id"]]}} for point in points]
-            listed = _listing(points, space, primary=primary, is_held=True, model=embedder.name)
+            listed = _listing(points, space, primary=primary, is_held=True)
             self._chunks.change([{"update_vectors": {"points": new}}, *listed] if new else [])
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
@@ -253,7 +245,7 @@ class QdrantVectorWriter(WriterPart):
             # Chunks that list a vector but lack it are included: otherwise they would never be embedded again.
             claims = [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]
             self._forget(name, {"should": claims})
-        self._remember_spaces(kept)
+        self._writer.remember(spaces=list(map(list, kept)))
 
     def _forget(self, space: str, chosen: Filter) -> None:
         for some in batches(self._chunks.scroll(chosen, payload=["homes", "spaces"]), _BATCH):
@@ -273,10 +265,7 @@ class QdrantVectorWriter(WriterPart):
         self.remember_complete(None)
         if not {space.fingerprint for space in wanted} <= set(self._schema.spaces()):
             self._move_chunks(wanted)
-        self._remember_spaces(wanted)
-
-    def _remember_spaces(self, spaces: Iterable[VectorSpace]) -> None:
-        self._writer.remember(spaces=list(map(list, spaces)))
+        self._writer.remember(spaces=list(map(list, wanted)))
 
     def _move_chunks(self, spaces: Sequence[VectorSpace]) -> None:
         kept = {WORDS, *({space.fingerprint for space in spaces} & set(self._schema.spaces()))}
@@ -290,21 +279,16 @@ class QdrantVectorWriter(WriterPart):
         self._writer.remember(quantization=self._schema.quantization)
 
 
-def _listing(
-    points: Iterable[Point], space: str, *, primary: bool, is_held: bool, model: str | None = None
-) -> Iterator[dict[str, Any]]:
-    """Operations that set whether chunks list this space among their primary spaces, and among their spaces. Hits name
-    the model of a primary space or, if the chunk has none, of any space.
-    """
-    groups: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Key]] = defaultdict(list)
+def _listing(points: Iterable[Point], space: str, *, primary: bool, is_held: bool) -> Iterator[dict[str, Any]]:
+    """Operations that set whether chunks list this space among their primary spaces, and among their spaces."""
+    groups: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[PointId]] = defaultdict(list)
     for point in points:
         primaries, spaces = ({*point["payload"][key]} - {space} for key in ("homes", "spaces"))
         primaries |= {space} if primary else set()
         spaces |= {space} if is_held else set()
         groups[tuple(sorted(primaries)), tuple(sorted(spaces))].append(point["id"])
     for (homes, listed), ids in groups.items():
-        named = {"model": model} if model and (primary or set(homes).isdisjoint(listed)) else {}
-        yield {"set_payload": {"payload": {"homes": homes, "spaces": listed, **named}, "points": ids}}
+        yield {"set_payload": {"payload": {"homes": homes, "spaces": listed}, "points": ids}}
 
 
 def _pending_chunk(point: Point) -> PendingChunk:

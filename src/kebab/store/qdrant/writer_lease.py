@@ -36,7 +36,7 @@ class WriterLease:
         self._owner = str(uuid4())
         since = time.strftime("%Y-%m-%d %H:%M:%S")
         self._name = f"process {os.getpid()} on {socket.gethostname()} ({purpose}, since {since})"
-        self._own: Filter = {"must": [{"has_id": [LEASE]}, one_of("owner", [self._owner])]}
+        self.own: Filter = {"must": [{"has_id": [LEASE]}, one_of("owner", [self._owner])]}
         self._valid_until = 0.0
 
     def take(self, wait_s: float) -> None:
@@ -66,7 +66,7 @@ class WriterLease:
     def renew(self) -> bool:
         """Extends the lease, and returns whether this writer still holds it."""
         asked = _clock()
-        self._catalog.set_payload({"until": time.time() + LASTS_S}, self._own)
+        self._catalog.set_payload({"until": time.time() + LASTS_S}, self.own)
         return self._is_ours(asked)
 
     def _is_ours(self, asked: float) -> bool:
@@ -79,10 +79,6 @@ class WriterLease:
         if _clock() > self._valid_until:
             message = "The right to write was lost: the server was out of reach for too long."
             raise Locked(message, hint="Run the command again: it continues.")
-
-    def give_back(self) -> None:
-        with suppress(Missing):  # the knowledge base was deleted
-            self._catalog.delete(self._own)
 
 
 @contextmanager
@@ -106,7 +102,8 @@ def writer_lease(catalog: Collection, client: Client, wait_s: float, purpose: st
     finally:
         done.set()
         renewing.join()
-        lease.give_back()
+        with suppress(Missing):  # the knowledge base was deleted
+            catalog.delete(lease.own)
 
 
 def live_writer(catalog: Collection) -> str | None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kebab.core.documents import Repository
-from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.ports import ChunkContext
 from kebab.core.records import ContextNote, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
 from kebab.core.spans import PageSpan
 from kebab.core.text import storable
+from kebab.store import document_keys
 from kebab.store.sqlite.database import Connection
 from kebab.store.sqlite.documents import decompress, notes_by_source
 from kebab.store.sqlite.filters import PERSONAL, document_filter
@@ -34,8 +33,6 @@ SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_
        d.metadata, {NOTES_ABOVE}
 FROM documents d JOIN sources s ON s.id = d.source_id
 """
-_SHORTEST_ID_PREFIX = 4
-_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 
 
 class SqliteCatalog:
@@ -88,14 +85,7 @@ class SqliteCatalog:
         found = self._documents(f"WHERE d.doc_id = :key OR (s.kind <> 'library' AND ({by_path}))", {"key": key})
         if not found:
             found = self._in_library(key) or self._documents(*_has_prefix("d.doc_id", key)) or self._by_link(key)
-        if len(found) > 1:
-            raise Ambiguous(
-                f"{key} fits {len(found)} documents: {_some([f'{record.source}:{record.path}' for record in found])}.",
-                hint="Name one of them, as SOURCE:path or by its id.",
-            )
-        if not found:
-            raise NotFound(f"No document {key} is indexed.", hint="See what is there with: kb list docs")
-        return found[0]
+        return document_keys.only_document(found, key)
 
     def in_libraries(self, path: str) -> dict[tuple[str, str], DocumentRecord]:
         rows = self._connection.rows(
@@ -109,13 +99,7 @@ class SqliteCatalog:
     def find_chunk(self, key: str) -> ChunkContext:
         key = storable(key)
         found = self._chunks("WHERE c.chunk_id = :key", {"key": key}) or self._chunks(*_has_prefix("c.chunk_id", key))
-        if len(found) > 1:
-            raise Ambiguous(f"{key} is the beginning of {len(found)} chunk ids.", hint="Give more of it.")
-        if not found:
-            raise NotFound(
-                f"No chunk {key} is indexed.", hint="It may have changed since: search again for its current id."
-            )
-        return found[0]
+        return document_keys.only_chunk(found, key)
 
     def chunks_of(self, doc_id: str) -> list[ChunkContext]:
         where = "WHERE c.doc_id = :doc ORDER BY c.ordinal"
@@ -125,7 +109,7 @@ class SqliteCatalog:
         """Returns the document's text as it was when indexed."""
         rows = self._connection.rows("SELECT body FROM documents WHERE doc_id = ?", (doc_id,))
         if not rows:
-            raise NotFound(f"No document {doc_id} is indexed.", hint="See what is there with: kb list docs")
+            raise document_keys.no_document(doc_id)
         return decompress(rows[0][0])
 
     def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
@@ -155,23 +139,19 @@ class SqliteCatalog:
 
     def _in_library(self, key: str) -> list[DocumentRecord]:
         """Returns the document of a library that /owner/project:path or /owner/project/version:path names."""
-        place, colon, path = key.partition(":")
-        parts = place.split("/", 3)
-        if not colon or len(parts) < 3 or parts[0]:
+        place = document_keys.place_in_library(key)
+        if place is None:
             return []
         return self._documents(
             """WHERE d.path = :path AND d.id IN (SELECT ld.document_id FROM libraries l
                 JOIN library_versions v ON v.library = l.id AND NOT v.in_making AND v.tag = :version
                 JOIN library_documents ld ON ld.version = v.id WHERE l.library_id = :library)""",
-            {"path": path, "library": f"/{parts[1]}/{parts[2]}", "version": parts[3] if len(parts) > 3 else ""},
+            dict(zip(("library", "version", "path"), place, strict=True)),
         )
 
     def _by_link(self, key: str) -> list[DocumentRecord]:
-        """Returns the Markdown notes that a link such as `Page` or `[[folder/Page#Heading|label]]` names."""
-        link = _WIKI_LINK.fullmatch(key.strip())
-        name = f"/{link[1].strip() if link else key}.md"
         ending = "substr('/' || d.path, -length(:name)) = :name COLLATE NOCASE"
-        return self._documents(f"WHERE d.format = 'md' AND {ending}", {"name": name})
+        return self._documents(f"WHERE d.format = 'md' AND {ending}", {"name": document_keys.linked_path(key)})
 
     def _documents(self, where: str, bindings: dict[str, Any]) -> list[DocumentRecord]:
         return [_document(row) for row in self._connection.rows(_DOCUMENTS + where, bindings)]
@@ -182,7 +162,7 @@ class SqliteCatalog:
 
 def _has_prefix(column: str, key: str) -> tuple[str, dict[str, Any]]:
     """Returns a condition for ids that begin with `key`. It matches no id if `key` is too short or not hexadecimal."""
-    if len(key) < _SHORTEST_ID_PREFIX or not set(key) <= set("0123456789abcdef"):
+    if not document_keys.is_id_prefix(key):
         return "WHERE false", {}
     return f"WHERE {column} >= :key AND {column} < :key || 'g'", {"key": key}
 
@@ -197,7 +177,3 @@ def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:
     *facts, repository, branch, commit = row
     belongs_to = Repository(repository, branch, commit) if repository is not None else None
     return SourceRecord._make((*facts, belongs_to, tuple(notes)))
-
-
-def _some(names: list[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
