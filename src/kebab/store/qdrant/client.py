@@ -133,7 +133,9 @@ class Client:
     def prefer_most_recent(self) -> None:
         """Prefers the server that has applied the most changes, because others may return outdated points."""
         if self._has_several:
-            applied = list(map(_applied, self.get_from_each("/cluster").values()))
+            clusters = self.get_from_each("/cluster").values()
+            rafts = [{} if isinstance(answer, Exception) else answer.get("raft_info") or {} for answer in clusters]
+            applied = [int(raft.get("commit", -1)) - int(raft.get("pending_operations") or 0) for raft in rafts]
             self._preferred = applied.index(max(applied))
 
     def close(self) -> None:
@@ -198,12 +200,6 @@ class Client:
         if error.status == 403:
             refused, hint = "the API key may only read", "Set KEBAB_STORE_API_KEY to one that may write."
         return StoreUnreachable(f"Qdrant at {node} refused the request: {refused}.", hint=hint, path=path)
-
-
-def _applied(cluster: Any) -> int:
-    """How many changes agreed on by the cluster a server has applied; -1 if that is unknown."""
-    raft = None if isinstance(cluster, Exception) else cluster.get("raft_info")
-    return int(raft["commit"]) - int(raft.get("pending_operations") or 0) if raft else -1
 
 
 def _message(data: bytes) -> str:

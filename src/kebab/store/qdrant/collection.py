@@ -27,14 +27,14 @@ _TYPES: dict[str, Any] = {
     name: kind
     for names, kind in {
         "doc source path title type format lang trust date head name content_hash fingerprint encoding metadata "
-        "chunker corpus mark chunk kind text names columns_hash text_hash what trust_level created_at library_id "
+        "chunker corpus chunk kind text names columns_hash text_hash what trust_level created_at library_id "
         "library tag state quantization": str,
         "root ingested_at indexed_at commit error complete_vectors migrating_from": str | None,
-        "day size line_count chunk_count ordinal start end length schema at": int,
+        "day size line_count chunk_count ordinal start end length schema": int,
         "tags aliases within tagged versions spans headings terms homes spaces notes documents own lib": list,
         "held_spaces rules": list | None,
         "file_keys parts other_parts weights weighed_for": dict,
-        "in_making libraries words_only": bool,
+        "in_making libraries": bool,
         "mtime_ns snippets": int | None,
         "average": int | float,
         "fts_config": dict | None,

@@ -15,11 +15,11 @@ from kebab.store.fts5.chunk_columns import columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Filter, Payload, Point, batches, where
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, WriterPart, analyse_again, words_of
+from kebab.store.qdrant.index_writer import COUNTED, IndexWriter, WriterPart, analyse_again
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, now
-from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, Vocabulary, counted
-from kebab.store.qdrant.vectors import UnusedVectors
+from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, Vocabulary, word_fields
+from kebab.store.qdrant.vectors import keep_unused
 
 _BATCH = 200
 
@@ -93,18 +93,18 @@ class QdrantDocumentStore(WriterPart):
         if not documents:
             return 0
         chosen = where("doc", *documents)
-        gone = words_of(self._chunks.payloads(chosen, ChunkWords._fields))
+        gone = list(self._chunks.payloads(chosen, COUNTED))
         with self._writer.change(documents, gone, []):
             self._keep_vectors(chosen)
             self._documents.delete(list(map(codec.document_point_id, documents)))
             self._chunks.delete(chosen)
-        self._forget("held_spaces")  # these may have been the last chunks with vectors of a space
+        self._writer.remember(held_spaces=None)  # these may have been the last chunks with vectors of a space
         return len(documents)
 
     def write(self, *documents: IndexedDocument) -> int:
         ids = {document.doc_id or document_id(document.source, document.path): document for document in documents}
         if self._corpus == LIBRARIES:
-            self._writer.remember_libraries(exist=True)
+            self._writer.remember(libraries=True)
         known = self._stored_documents(list(ids))
         payloads = {
             doc_id: {
@@ -121,9 +121,9 @@ class QdrantDocumentStore(WriterPart):
             made |= chunks
         stored = {chunk["chunk"]: chunk for chunk in self._chunks.payloads(where("doc", *known))} if known else {}
         changed = {key: chunk for key, chunk in made.items() if chunk.differs_from(stored.get(key))}
-        gone = words_of(chunk for key, chunk in stored.items() if key in changed or key not in made)
-        with self._writer.change(ids, gone, words_of(chunk.payload for chunk in changed.values())) as mark:
-            self._forget("complete_vectors")
+        gone = [chunk for key, chunk in stored.items() if key in changed or key not in made]
+        with self._writer.change(ids, gone, [chunk.payload for chunk in changed.values()]):
+            self._writer.remember(complete_vectors=None)
             self._vocabulary.add(
                 text
                 for document in documents
@@ -135,7 +135,7 @@ class QdrantDocumentStore(WriterPart):
                 {"set_payload": {"payload": _repeated(payloads[doc_id]), "filter": where("doc", doc_id)}}
                 for doc_id in unchanged_in
             )
-            self._write_documents({doc_id: {**payload, "mark": mark} for doc_id, payload in payloads.items()}, known)
+            self._write_documents(payloads, known)
             if left_over := [codec.chunk_point_id(key) for key in stored if key not in made]:
                 self._keep_vectors({"must": [{"has_id": left_over}]})
                 self._chunks.delete(left_over)
@@ -155,20 +155,11 @@ class QdrantDocumentStore(WriterPart):
         for chunk in document.chunks:
             identifier = chunk_id(document_payload["doc"], chunk.ordinal, chunk.text)
             columns = columns_of(chunk, titles, korean_analysis, note_terms)
-            words = counted(columns, self._corpus, self._tokenizer)
             names = titles.first if titles.first != titles.others and not chunk.ordinal else None
             embedded = embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text)
-            payload = {
-                **repeated,
-                **codec.chunk_payload(identifier, chunk, names),
-                "terms": list(words.frequencies),
-                "length": words.length,
-                "columns_hash": codec.hash_of(*columns),
-                "text_hash": codec.hash_of(embedded),
-                "homes": codec.primaries(columns, chunk.kind),
-                "spaces": [],
-            }
-            made[identifier] = _NewChunk(payload, words)
+            payload = {**repeated, **codec.chunk_payload(identifier, chunk, names), "homes": [], "spaces": []}
+            fields, words = word_fields(columns, payload, self._tokenizer)
+            made[identifier] = _NewChunk({**payload, **fields, "text_hash": codec.hash_of(embedded)}, words)
         return made
 
     def _write_chunks(self, changed: Mapping[str, _NewChunk], stored: Mapping[str, Payload]) -> None:
@@ -219,16 +210,13 @@ class QdrantDocumentStore(WriterPart):
     def _keep_vectors(self, chosen: Filter) -> None:
         """Keeps the vectors of chunks that are about to be deleted, because their texts may return elsewhere."""
         if self._state.spaces:
-            UnusedVectors(self._catalog).keep(
+            vectors = (
                 (space, point["payload"]["text_hash"], codec.to_float16(vector))
                 for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=True)
                 for space, vector in point["vector"].items()
                 if space != WORDS
             )
-
-    def _forget(self, name: str) -> None:
-        if self._state.meta.get(name) is not None:
-            self._writer.remember(**{name: None})
+            keep_unused(self._catalog, vectors)
 
 
 class QdrantNoteStore(WriterPart):

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from kebab.store.fts5.tokenizer import SqliteTokenizer
@@ -20,25 +20,14 @@ from kebab.store.qdrant.collection import Payload, Point, PointId, batches, poin
 from kebab.store.qdrant.integrity import repair
 from kebab.store.qdrant.schema import META, WORDS, Schema
 from kebab.store.qdrant.state import SIZES, CorpusSize, Stored, StoredSource, read_state
-from kebab.store.qdrant.terms import CORPORA, LIBRARIES, Vocabulary
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES
 
+COUNTED = ["corpus", "terms", "length"]  # the fields of a chunk that are counted
 _FLUSH_S = 5.0
 _MOST_WAITING = 50_000  # terms whose counts are not written yet
 _BATCH = 500
 _COUNTS_BATCH = 10_000
 _DOCUMENTS_BATCH = 100  # documents that are analysed again at a time
-
-
-class ChunkWords(NamedTuple):
-    """The payload fields of a chunk that are terms.counted."""
-
-    corpus: str
-    terms: list[int]
-    length: int
-
-
-def words_of(payloads: Iterable[Payload]) -> list[ChunkWords]:
-    return [ChunkWords(payload["corpus"], payload["terms"], payload["length"]) for payload in payloads]
 
 
 class IndexWriter(Stored):
@@ -56,8 +45,9 @@ class IndexWriter(Stored):
         self._flushed = time.monotonic()
 
     def remember(self, **values: Any) -> None:
-        self._catalog.set_payload(values, [META])
-        self.state.meta.update(values)
+        if changed := {key: value for key, value in values.items() if self.state.meta.get(key) != value}:
+            self._catalog.set_payload(changed, [META])
+            self.state.meta.update(changed)
 
     def write_source(self, source: StoredSource) -> None:
         self._catalog.upsert([source.point])
@@ -67,37 +57,30 @@ class IndexWriter(Stored):
         self._catalog.delete([point_id("source", name)])
         self.state.sources.pop(name, None)
 
-    def remember_libraries(self, *, exist: bool) -> None:
-        """Remembers whether library chunks exist. Called before writing the first and after deleting the last."""
-        if self.state.has_libraries != exist:
-            self.remember(libraries=exist)
-
     def _announce(self, **what: Any) -> PointId:
-        mark = str(uuid4())
-        payload = {"what": "unfinished", "at": time.time_ns(), **what}
-        self._catalog.upsert([{"id": mark, "vector": {}, "payload": payload}])
-        return mark
+        identifier = str(uuid4())
+        self._catalog.upsert([{"id": identifier, "vector": {}, "payload": {"what": "unfinished", **what}}])
+        return identifier
 
     @contextmanager
-    def change(self, documents: Iterable[str], gone: list[ChunkWords], new: list[ChunkWords]) -> Iterator[PointId]:
+    def change(self, documents: Iterable[str], gone: list[Payload], new: list[Payload]) -> Iterator[None]:
         """Announces that these documents or their chunks change, and counts the words of the chunks that go and come
-        when the block ends. Yields the mark for the complete documents.
+        when the block ends. Of the chunks, the COUNTED fields are enough.
         """
-        mark = self._announce(documents=list(documents))
-        self._announced.append(mark)
+        self._announced.append(self._announce(documents=list(documents)))
         self.is_changing = True
         for corpus, size in self._sizes.items():  # weights of new chunks are for the sizes after the change
-            come, go = ([chunk.length for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
+            come, go = ([chunk["length"] for chunk in chunks if chunk["corpus"] == corpus] for chunks in (new, gone))
             self._sizes[corpus] = _settled(size, size.chunks + len(come) - len(go), size.tokens + sum(come) - sum(go))
-        yield mark
+        yield
         self._count(gone, new)
         self.is_changing = False
         if len(self._unwritten) > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
             self.flush()
 
-    def _count(self, gone: list[ChunkWords], new: list[ChunkWords]) -> None:
-        differences: Counter[int] = Counter(term for chunk in new for term in chunk.terms)
-        differences.subtract(term for chunk in gone for term in chunk.terms)
+    def _count(self, gone: list[Payload], new: list[Payload]) -> None:
+        differences: Counter[int] = Counter(term for chunk in new for term in chunk["terms"])
+        differences.subtract(term for chunk in gone for term in chunk["terms"])
         changes = {term: difference for term, difference in differences.items() if difference}
         unknown = [term for term in changes if term not in self._counts]
         self._counts.update(dict.fromkeys(unknown, 0))
@@ -110,10 +93,10 @@ class IndexWriter(Stored):
     @contextmanager
     def pledge_words(self, source: str) -> Iterator[None]:
         """Announces that chunks of a source get other words. If interrupted, the next writer analyses them again."""
-        mark = self._announce(source=source)
+        announced = self._announce(source=source)
         yield
         self.flush()
-        self._catalog.delete([mark])
+        self._catalog.delete([announced])
 
     def flush(self) -> None:
         """Writes the counts, and deletes the announcements."""
@@ -135,7 +118,7 @@ class IndexWriter(Stored):
         for corpus in CORPORA:
             self._sizes[corpus] = _settled(self._sizes[corpus], len(lengths[corpus]), sum(lengths[corpus]))
         self._write_counts()
-        self.remember_libraries(exist=bool(lengths[LIBRARIES]))
+        self.remember(libraries=bool(lengths[LIBRARIES]))
 
     def _write_counts(self) -> None:
         present = [term for term in sorted(self._unwritten) if self._counts[term]]
@@ -207,45 +190,35 @@ def _settled(size: CorpusSize, chunks: int, tokens: int) -> CorpusSize:
 
 
 def analyse_again(
-    writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, vocabulary: Vocabulary | None = None
+    writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, everything: bool = False
 ) -> int:
-    """Gives the chunks of these documents the terms they should have, and returns how many changed. `vocabulary` gets
-    the words of these chunks; with it, all are analysed, even if their terms seem right.
+    """Gives the chunks of these documents the terms they should have, and returns how many changed. `everything`: also
+    chunks whose terms seem right.
     """
-    return sum(_analyse(writer, some, korean_analysis, vocabulary) for some in batches(doc_ids, _DOCUMENTS_BATCH))
+    return sum(_analyse(writer, some, korean_analysis, everything) for some in batches(doc_ids, _DOCUMENTS_BATCH))
 
 
-def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, vocabulary: Vocabulary | None) -> int:
+def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, everything: bool) -> int:
     tokenizer = SqliteTokenizer()
-    old, new, analysed = [], [], []
+    old: list[Point] = []
+    new: list[tuple[Payload, terms.Counted]] = []
     for point in writer.schema.chunks.scroll(where("doc", *doc_ids)):
         columns = writer.state.columns(point["payload"], korean_analysis)
-        if vocabulary is not None or codec.hash_of(*columns) != point["payload"]["columns_hash"]:
-            words = terms.counted(columns, point["payload"]["corpus"], tokenizer)
-            old += words_of([point["payload"]])
-            new.append(ChunkWords(old[-1].corpus, list(words.frequencies), words.length))
-            analysed.append((point, columns, words))
-    if vocabulary is not None:
-        vocabulary.add(text for _, columns, _ in analysed for text in (columns.text, columns.title))
-    if not analysed:
+        if everything or codec.hash_of(*columns) != point["payload"]["columns_hash"]:
+            old.append(point)
+            new.append(terms.word_fields(columns, point["payload"], tokenizer))
+    if not old:
         return 0
-    with writer.change(doc_ids, old, new):
+    come = [{**point["payload"], **fields} for point, (fields, _) in zip(old, new, strict=True)]
+    with writer.change(doc_ids, [point["payload"] for point in old], come):
         operations: list[dict[str, Any]] = []
-        for point, columns, words in analysed:
-            payload = point["payload"]
-            average = writer.average(payload["corpus"])
-            facts = {
-                "terms": list(words.frequencies),
-                "length": words.length,
-                "columns_hash": codec.hash_of(*columns),
-                "average": average,
-                "homes": codec.primaries(columns, payload["kind"], payload["homes"]),
-            }
+        for point, (fields, words) in zip(old, new, strict=True):
+            average = writer.average(point["payload"]["corpus"])
             vector = {"id": point["id"], "vector": {WORDS: words.vector(average)}}
-            operations.append({"update_vectors": {"points": [vector]}})
-            operations.append({"set_payload": {"payload": facts, "points": [point["id"]]}})
+            changed = {"payload": {**fields, "average": average}, "points": [point["id"]]}
+            operations += [{"update_vectors": {"points": [vector]}}, {"set_payload": changed}]
         writer.schema.chunks.change(operations)
-    return len(analysed)
+    return len(old)
 
 
 def rebuild_fts(writer: IndexWriter) -> int:
@@ -255,15 +228,22 @@ def rebuild_fts(writer: IndexWriter) -> int:
     schema, korean_analysis = writer.schema, writer.korean_analysis
     writer.remember(analysing=True)
     repair(schema)
-    vocabulary = Vocabulary(schema.terms)
-    vocabulary.add(note.text for source in writer.state.sources.values() for note in source.notes)
     documents = [payload["doc"] for payload in schema.documents.payloads(None, ["doc"])]
-    count = analyse_again(writer, documents, korean_analysis, vocabulary=vocabulary)
-    vocabulary.forget_unseen()
+    count = analyse_again(writer, documents, korean_analysis, everything=True)
+    renew_words(writer)
     writer.flush()
     writer.count_everything()
     writer.remember(fts_config=fts_config(korean_analysis), analysing=None)
     return count
+
+
+def renew_words(writer: IndexWriter) -> None:
+    """Stores the words of all chunks and notes, and deletes all other words."""
+    vocabulary = terms.Vocabulary(writer.schema.terms)
+    vocabulary.add(note.text for source in writer.state.sources.values() for note in source.notes)
+    for some in batches(writer.schema.chunks.payloads(None, ["text", "title", "names"]), _BATCH):
+        vocabulary.add(text for payload in some for text in (payload["text"], codec.title_of(payload)))
+    vocabulary.forget_unseen()
 
 
 def recover(writer: IndexWriter) -> None:
@@ -273,22 +253,12 @@ def recover(writer: IndexWriter) -> None:
     unfinished = list(schema.catalog.scroll(where("what", "unfinished")))
     if not unfinished:
         return
-    unfinished.sort(key=lambda point: int(point["payload"].get("at") or 0))
-    marks = {doc_id: point["id"] for point in unfinished for doc_id in point["payload"].get("documents") or ()}
-    repair(schema, marks)
+    changed = {doc_id for point in unfinished for doc_id in point["payload"].get("documents") or ()}
+    repair(schema, changed)
     writer.count_everything()
     if writer.state.korean_analysis is not None:
         sources = {point["payload"]["source"] for point in unfinished if "source" in point["payload"]}
         of_sources = schema.documents.payloads(where("source", *sources), ["doc"])
-        analyse_again(writer, {*marks, *(payload["doc"] for payload in of_sources)}, writer.state.korean_analysis)
+        analyse_again(writer, {*changed, *(payload["doc"] for payload in of_sources)}, writer.state.korean_analysis)
         writer.flush()
     schema.catalog.delete([point["id"] for point in unfinished])
-
-
-def forget_unused_words(writer: IndexWriter) -> None:
-    """Deletes the words that no chunk and no note has any more."""
-    vocabulary = Vocabulary(writer.schema.terms)
-    vocabulary.unseen(note.text for source in writer.state.sources.values() for note in source.notes)
-    for some in batches(writer.schema.chunks.payloads(None, ["text", "title", "names"]), _DOCUMENTS_BATCH):
-        vocabulary.unseen(text for payload in some for text in (payload["text"], codec.title_of(payload)))
-    vocabulary.forget_unseen()

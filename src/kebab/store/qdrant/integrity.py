@@ -7,7 +7,7 @@ that is computed again and compared, some documents at a time. The next ingest r
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,10 +18,10 @@ from kebab.core.text import LineTable
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.client import Client, our_errors
-from kebab.store.qdrant.collection import Payload, Point, PointId, batches, one_of, where
+from kebab.store.qdrant.collection import Payload, Point, batches, one_of, where
 from kebab.store.qdrant.schema import RESTORE, WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, Stored, StoredVersion, read_state, stored_versions
-from kebab.store.qdrant.terms import CORPORA, LIBRARIES, OWN, WITH_COUNTS, Vocabulary, counted, is_far_from
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES, OWN, WITH_COUNTS, Vocabulary, is_far_from, word_fields
 from kebab.store.qdrant.writer_lease import live_writer
 
 _BATCH = 20  # documents whose texts and chunks are read at a time
@@ -122,19 +122,17 @@ def _differing_fields(chunk: Payload, document: Payload) -> set[str]:
     return {key for key in codec.DOCUMENT_FIELDS if chunk[key] != document[key]}
 
 
-def repair(schema: Schema, marks: Mapping[str, PointId] | None = None) -> None:
-    """Makes every document have exactly the chunks it lists, with its fields. Deletes what cannot be read or belongs to
-    nothing. Documents that are not as they were written become UNREAD. The caller counts everything again.
-
-    `marks`: after an interruption, the documents that were being changed, and the mark that each has if its change was
-    completed.
+def repair(schema: Schema, only: Collection[str] | None = None) -> None:
+    """Makes documents have exactly the chunks they list, with their fields. Deletes what cannot be read or belongs to
+    nothing. Documents that are not as they were written become UNREAD. The caller counts everything again. `only`: the
+    documents that an interrupted writer was changing.
     """
     versions = {version.key: version for version in stored_versions(schema.catalog)}
     stored = (
         schema.documents.scroll(batch=_BATCH)
-        if marks is None
+        if only is None
         else chain.from_iterable(
-            schema.documents.retrieve(map(codec.document_point_id, some)) for some in batches(marks, _BATCH)
+            schema.documents.retrieve(map(codec.document_point_id, some)) for some in batches(only, _BATCH)
         )
     )
     known: set[str] = set()
@@ -145,9 +143,8 @@ def repair(schema: Schema, marks: Mapping[str, PointId] | None = None) -> None:
         whole, others = _read(schema, kept)
         schema.chunks.delete([point["id"] for point in others])
         for one in whole:
-            if marks is None or one.document.get("mark") != marks[one.document["doc"]]:
-                _repair(schema, one)
-    orphans = schema.chunks.scroll(None if marks is None else where("doc", *marks), payload=["doc"])
+            _repair(schema, one)
+    orphans = schema.chunks.scroll(None if only is None else where("doc", *only), payload=["doc"])
     schema.chunks.delete([point["id"] for point in orphans if point["payload"].get("doc") not in known])
 
 
@@ -194,10 +191,9 @@ def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> li
             if writer:
                 return [Check("store", True, f"{NOT_CHECKED}: {writer} is writing", "Look again when it is done.")]
             return checks
-    except NotFound as error:
-        return [Check("database", not schema.exists(), error.message, error.hint)]
     except StoreError as error:
-        return [Check("database", False, error.message, error.hint)]
+        is_gone = isinstance(error, NotFound) and not schema.exists()
+        return [Check("database", is_gone, error.message, error.hint)]
 
 
 class _Faults(Counter[str]):
@@ -299,16 +295,15 @@ class _Verification(Stored):
         self._terms.update(chunk["terms"])
         self._other_average += is_far_from(chunk["average"], self._state.sizes[corpus].average)
         columns = self._state.columns(chunk, self._korean_analysis)
-        words = counted(columns, corpus, self._tokenizer)
+        fields, words = word_fields(columns, chunk, self._tokenizer)
         wanted, has = (
             dict(zip(vector.get("indices") or (), vector.get("values") or (), strict=True))
             for vector in (words.vector(chunk["average"]), stored)
         )
         return (
-            words.length == chunk["length"]
-            and codec.hash_of(*columns) == chunk["columns_hash"]
-            and sorted(chunk["homes"]) == sorted(codec.primaries(columns, chunk["kind"], chunk["homes"]))
-            and set(chunk["terms"]) == has.keys() == wanted.keys()
+            all(set(chunk[key]) == set(fields[key]) for key in ("terms", "homes"))
+            and all(chunk[key] == fields[key] for key in ("length", "columns_hash"))
+            and has.keys() == wanted.keys()
             and all(abs(has[term] - weight) <= _WEIGHT_OFF for term, weight in wanted.items())
         )
 

@@ -155,9 +155,7 @@ class QdrantLibraryWriter(WriterPart):
             rules=tuple(map(storable, library.rules)),
         )
         point = point_id("library", library.library_id)
-        known = self._catalog.retrieve([point], payload=["created_at"])
-        created_at = known[0]["payload"]["created_at"] if known else now()
-        payload = {"what": "library", "created_at": created_at, **{field: getattr(stored, field) for field in _FACTS}}
+        payload = {"what": "library", **{field: getattr(stored, field) for field in _FACTS}}
         self._catalog.upsert([{"id": point, "vector": {}, "payload": payload}])
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
@@ -229,7 +227,7 @@ class QdrantLibraryWriter(WriterPart):
         if whole:
             self._catalog.delete([point_id("library", library_id)])
         self._forget_unused_sources()
-        self._writer.remember_libraries(exist=self._chunks.has_any(where("corpus", LIBRARIES)))
+        self._writer.remember(libraries=self._chunks.has_any(where("corpus", LIBRARIES)))
 
     def _making(self, library_id: str, tag: str | None) -> StoredVersion | None:
         """The unfinished version with this tag, or None. Deletes a retired version that an interrupted run left."""

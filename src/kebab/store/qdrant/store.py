@@ -20,13 +20,13 @@ from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.qdrant.client import Client, Missing, our_errors
 from kebab.store.qdrant.documents import QdrantDocumentStore, QdrantNoteStore
 from kebab.store.qdrant.health import health_checks
-from kebab.store.qdrant.index_writer import IndexWriter, WriterPart, forget_unused_words, rebuild_fts, recover
+from kebab.store.qdrant.index_writer import IndexWriter, WriterPart, rebuild_fts, recover, renew_words
 from kebab.store.qdrant.integrity import integrity_checks
 from kebab.store.qdrant.libraries import QdrantLibraryWriter
 from kebab.store.qdrant.readers import QdrantReading
 from kebab.store.qdrant.schema import SCHEMA, Schema
 from kebab.store.qdrant.state import State, read_state
-from kebab.store.qdrant.vectors import QdrantVectorWriter, UnusedVectors
+from kebab.store.qdrant.vectors import QdrantVectorWriter, forget_unused
 from kebab.store.qdrant.writer_lease import WriterLease, writer_lease
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class QdrantWriting(WriterPart):
 
     def optimize(self) -> None:
         """Deletes unused vectors and words. The servers optimize their storage themselves."""
-        UnusedVectors(self._catalog).clear()
-        forget_unused_words(self._writer)
+        forget_unused(self._catalog)
+        renew_words(self._writer)
 
     def remember_migration(self, origin: str | None) -> None:
         self._writer.remember(migrating_from=origin)

@@ -27,7 +27,8 @@ from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.known_words import MAX_EXPANSIONS, nearest, worth_keeping
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.fts5.wanted_terms import IndexTerm
-from kebab.store.qdrant.collection import Collection, Point, PointId, point_id, where
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import Collection, Payload, Point, PointId, point_id, where
 from kebab.store.qdrant.schema import SPELLING
 
 OWN = "own"
@@ -101,6 +102,14 @@ def counted(
                 frequencies[term_id(corpus, f"{_IN_CJK}{stem}")] += count * weight
                 frequencies[term_id(corpus, f"{_BEGINNING}{stem[0]}")] += count * weight
     return Counted(dict(frequencies), length)
+
+
+def word_fields(columns: ChunkColumns, chunk: Payload, tokenizer: Tokenizer) -> tuple[Payload, Counted]:
+    """The fields of a chunk that follow from its columns, and its words. Primary spaces that it has are kept."""
+    words = counted(columns, chunk["corpus"], tokenizer)
+    homes = codec.primaries(columns, chunk["kind"], chunk["homes"])
+    fields = {"terms": list(words.frequencies), "length": words.length, "homes": homes}
+    return {**fields, "columns_hash": codec.hash_of(*columns)}, words
 
 
 def reweighed(vector: dict[str, Any], length: int, before: float, after: float) -> dict[str, Any]:

@@ -31,7 +31,8 @@ _LEAST_EF = 128  # least number of candidates (hnsw_ef) in the graph of vectors
 _BATCH = 250
 _LENGTH_OFF = 0.02  # how far the length of a float16 vector may be from 1
 _DIGITS = 5  # significant digits that identify a float16
-_MOST_UNUSED = 20_000  # if there are more unused vectors, all of them are deleted
+_UNUSED = where("what", "kept_vector")  # the vectors of texts that no chunk has now
+_MOST_UNUSED = 20_000  # if there are more of them, all are deleted
 _PENDING_FIELDS = ["path", "title", "headings", "text", "chunk"]
 
 
@@ -128,34 +129,23 @@ def _is_held(schema: Schema, state: State, space: str) -> bool:
     return schema.chunks.has_any({"must": [{"has_vector": space}]})
 
 
-class UnusedVectors:
-    """Vectors of texts that no chunk has now, by the hash of the text, so that a moved text is not embedded again."""
+def keep_unused(catalog: PointCollection, vectors: Iterable[tuple[str, str, bytes]]) -> int:
+    """Stores vectors of texts that no chunk has now (space, hash of the text, float16), so that a moved text is not
+    embedded again. Returns how many of them were new.
+    """
+    new = {point_id("kept vector", space, text_hash): data for space, text_hash, data in vectors}
+    for known in catalog.retrieve(list(new), payload=False):
+        del new[known["id"]]
+    catalog.upsert(
+        {"id": identifier, "vector": {}, "payload": {"what": "kept_vector", "data": b64encode(data).decode()}}
+        for identifier, data in new.items()
+    )
+    return len(new)
 
-    def __init__(self, catalog: PointCollection) -> None:
-        self._catalog = catalog
 
-    def keep(self, vectors: Iterable[tuple[str, str, bytes]]) -> int:
-        """Stores vectors (space, hash of the text, float16), and returns how many of them were new."""
-        new = {point_id("kept vector", space, text_hash): data for space, text_hash, data in vectors}
-        for known in self._catalog.retrieve(list(new), payload=False):
-            del new[known["id"]]
-        self._catalog.upsert(
-            {"id": identifier, "vector": {}, "payload": {"what": "kept_vector", "data": b64encode(data).decode()}}
-            for identifier, data in new.items()
-        )
-        return len(new)
-
-    def find(self, space: str, hashes: Iterable[str]) -> dict[str, list[float]]:
-        wanted = {point_id("kept vector", space, text_hash): text_hash for text_hash in hashes}
-        if not wanted or not self._catalog.has_any(where("what", "kept_vector")):
-            return {}
-        found = self._catalog.retrieve(wanted)
-        return {wanted[point["id"]]: codec.from_float16(b64decode(point["payload"]["data"])) for point in found}
-
-    def clear(self, *, if_many: bool = False) -> None:
-        chosen = where("what", "kept_vector")
-        if not if_many or self._catalog.count(chosen) > _MOST_UNUSED:
-            self._catalog.delete(chosen)
+def forget_unused(catalog: PointCollection, *, more_than: int = 0) -> None:
+    if catalog.count(_UNUSED) > more_than:
+        catalog.delete(_UNUSED)
 
 
 class QdrantVectorWriter(WriterPart):
@@ -198,7 +188,7 @@ class QdrantVectorWriter(WriterPart):
             del new[known]
         lengths = {text: hypot(*codec.from_float16(data)) for text, data in new.items()}
         right = [(space, text, data) for text, data in new.items() if abs(lengths[text] - 1) < _LENGTH_OFF]
-        return UnusedVectors(self._catalog).keep(right)
+        return keep_unused(self._catalog, right)
 
     def _known_vectors(self, space: str, hashes: set[str]) -> dict[str, list[float]]:
         """The stored vectors of these texts, by the hash of the text."""
@@ -207,7 +197,11 @@ class QdrantVectorWriter(WriterPart):
             chosen = {"must": [one_of("text_hash", some), {"has_vector": space}]}
             for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[space]):
                 found[point["payload"]["text_hash"]] = point["vector"][space]
-        return found | UnusedVectors(self._catalog).find(space, hashes - found.keys())
+        if hashes > found.keys() and self._catalog.has_any(_UNUSED):
+            unused = {point_id("kept vector", space, text_hash): text_hash for text_hash in hashes - found.keys()}
+            for point in self._catalog.retrieve(unused):
+                found[unused[point["id"]]] = codec.from_float16(b64decode(point["payload"]["data"]))
+        return found
 
     def _store(self, embedder: Embedder, vectors: Mapping[PointId, list[float]], *, primary: bool) -> None:
         """Stores a vector for each chunk that still exists. The vector is written before the payload that lists it."""
@@ -232,7 +226,7 @@ class QdrantVectorWriter(WriterPart):
         if self.count_pending(embedders) <= refused:
             other_scripts = len(embedders) > 1 and self.is_primary(embedders[-1])
             self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
-        UnusedVectors(self._catalog).clear(if_many=True)
+        forget_unused(self._catalog, more_than=_MOST_UNUSED)
 
     def remember_complete(self, models: str | None) -> None:
         names = [space.fingerprint for space in self._state.spaces]
