@@ -28,6 +28,8 @@ _PATIENCE_S = 12.0  # the same, to answer in the first round: servers wait ten s
 LACK_S = 30.0  # after a failed read by majority, reads ask a single replica for this long
 _TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_QDRANT = "this is not the answer of a Qdrant server"
+Options = Mapping[str, str]  # of a request, in its address
+Guard = Callable[[], None]  # called before a change; raises if it must not be made
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -74,15 +76,9 @@ class Client:
         self.lacks_replicas_until = 0.0  # the majority of replicas could not answer; by the monotonic clock
 
     def ask(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        options: Mapping[str, str] | None = None,
-        *,
-        check: Callable[[], None] = lambda: None,
+        self, method: str, path: str, body: Any = None, options: Options | None = None, *, check: Guard = lambda: None
     ) -> Any:
-        """Returns the `result` of the first server that answers. `check` is called before each attempt, and may raise."""
+        """Returns the `result` of the first server that answers. `check` is called before each attempt."""
         options = options or {}
         target = f"{path}?{urlencode(options)}" if options else path
         data = None if body is None else _encode(body).encode("utf-8", "replace")

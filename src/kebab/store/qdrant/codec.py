@@ -12,8 +12,6 @@ from hashlib import sha256
 from struct import pack, unpack
 from typing import Any, TypeVar
 
-from kebab.analysis.terms import cjk_column
-from kebab.core.citations import Citation
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.errors import Corrupt
 from kebab.core.ports import ChunkContext, FileState, IndexedDocument
@@ -26,11 +24,10 @@ from kebab.store.qdrant.collection import Payload, PointId, point_id
 from kebab.store.tags import folded
 
 _Record = TypeVar("_Record", DocumentRecord, ChunkContext)
-_KEYS = {
+_KEYS = {  # by field of a record, the payload key, if it is another one
     "doc_id": "doc", "doc_path": "path", "doc_type": "type", "trust_level": "trust", "chunker_version": "chunker",
     "chunk_id": "chunk", "heading_path": "headings", "start_offset": "start", "end_offset": "end",
 }  # fmt: skip
-"""The payload keys of those record fields whose key differs from the field's name."""
 _PARSED = ("title", "format", "lang", "encoding")  # attributes of a parsed document that are stored under their name
 _CUT = ("ordinal", "kind", "start", "end")  # attributes of a chunk that are stored under their name
 HEAD = 4  # letters of a document's id, by which beginnings of ids are looked up
@@ -217,14 +214,6 @@ def title_of(payload: Payload) -> str:
     return str(payload.get("names") or payload["title"])
 
 
-def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkColumns:
-    """The text-index columns of a stored chunk. `columns_of` makes the same of a chunk that is not stored yet."""
-    heading_path, text, title = " > ".join(payload["headings"]), payload["text"], title_of(payload)
-    is_code = payload["kind"] == "code"
-    cjk = cjk_column(korean_analysis, title, heading_path, text, is_code=is_code, note_terms=note_terms)
-    return ChunkColumns(heading_path, text, title, cjk)
-
-
 def primaries(columns: ChunkColumns, kind: str, before: Sequence[str] = ()) -> list[str]:
     """The primary spaces of a chunk: those it had before, and EVERYWHERE if it has CJK terms and is not code."""
     kept = [space for space in before if space != EVERYWHERE]
@@ -240,22 +229,13 @@ def document_record(payload: Payload, notes: tuple[str, ...]) -> DocumentRecord:
     return _record(DocumentRecord, payload, tags=tuple(payload["tags"]), metadata=_metadata(payload), context=notes)
 
 
-def _passage(payload: Payload) -> dict[str, Any]:
-    headings = tuple(payload["headings"])
-    return {
-        "heading_path": headings,
-        "section_label": headings[-1] if headings else None,
-        "spans": spans_of(payload),
-        "content_hash": content_hash(payload["text"]),
-    }
-
-
-def chunk_context(payload: Payload, notes: tuple[str, ...], model: str | None) -> ChunkContext:
-    tags = tuple(payload["tags"])
-    return _record(ChunkContext, payload, **_passage(payload), tags=tags, embedding_model=model, notes=notes)
+def chunk_context(payload: Payload, notes: tuple[str, ...] = (), model: str | None = None) -> ChunkContext:
+    headings, text_hash = tuple(payload["headings"]), content_hash(payload["text"])
+    place = {"heading_path": headings, "section_label": headings[-1] if headings else None, "spans": spans_of(payload)}
+    more = {"tags": tuple(payload["tags"]), "embedding_model": model, "notes": notes}
+    return _record(ChunkContext, payload, **place, **more, content_hash=text_hash)
 
 
 def neighbour(payload: Payload) -> Neighbour:
-    headings, label, spans, text_hash = _passage(payload).values()
-    citation = Citation(payload["path"], spans[0], label, text_hash)
-    return Neighbour(payload["chunk"], headings, label, payload["text"], citation)
+    chunk = chunk_context(payload)
+    return Neighbour(chunk.chunk_id, chunk.heading_path, chunk.section_label, chunk.text, chunk.citation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeVar
@@ -11,13 +11,15 @@ from uuid import UUID
 
 from kebab.core.errors import Corrupt
 from kebab.core.text import storable
-from kebab.store.qdrant.client import LACK_S, Client, StatusError
+from kebab.store.qdrant.client import LACK_S, Client, Guard, StatusError
 
 Point = dict[str, Any]  # in the form of its JSON: id, vector, payload
 Payload = dict[str, Any]
 Filter = dict[str, Any]
 Fields = bool | Sequence[str] | Mapping[str, Sequence[str]]  # all or none, these, or all but these ({"exclude": names})
+Names = bool | Sequence[str]  # all or none, or these
 PointId = str | int
+Chosen = Filter | Sequence[PointId]
 _Item = TypeVar("_Item")
 
 _BATCH = 1000
@@ -67,6 +69,10 @@ def point_id(*parts: str) -> str:
     return str(UUID(bytes=sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()[:16]))
 
 
+def bare_point(identifier: PointId, **payload: Any) -> Point:
+    return {"id": identifier, "vector": {}, "payload": payload}
+
+
 class StoredPayload(dict[str, Any]):
     """The payload of a stored point. Reading a missing field raises Corrupt, because points are written whole."""
 
@@ -87,23 +93,17 @@ def checked(points: list[Point]) -> list[Point]:
 
 class Collection:
     def __init__(
-        self,
-        client: Client,
-        name: str,
-        *,
-        by_majority: bool = False,
-        by_leader: bool = False,
-        check_lease: Callable[[], None] = lambda: None,
+        self, client: Client, name: str, check: Guard, *, by_majority: bool = False, by_leader: bool = False
     ) -> None:
-        """`by_majority`: reads return what most replicas agree on. `by_leader`: writes go through the leader of the
-        shard, or the server that replaces it. `check_lease`, called before every write, may raise.
+        """`check`: called before every write. `by_majority`: reads return what most replicas agree on. `by_leader`:
+        writes go through the leader of the shard, or the server that replaces it.
         """
         self.name = name
         self._client = client
         self._path = f"/collections/{name}"
         self._by_majority = by_majority
         self._write_options = {"wait": "true", **({"ordering": "medium"} if by_leader else {})}
-        self._check_lease = check_lease
+        self._check = check
 
     def exists(self) -> bool:
         return bool(self._client.ask("GET", f"{self._path}/exists")["exists"])
@@ -111,9 +111,7 @@ class Collection:
     def info(self) -> dict[str, Any]:
         return dict(self._client.ask("GET", self._path))
 
-    def retrieve(
-        self, ids: Iterable[PointId], *, payload: Fields = True, vectors: bool | Sequence[str] = False
-    ) -> list[Point]:
+    def retrieve(self, ids: Iterable[PointId], *, payload: Fields = True, vectors: Names = False) -> list[Point]:
         """Returns those of the points with these ids that exist, in any order."""
         found: list[Point] = []
         for some in batches(ids, _BATCH):
@@ -125,7 +123,7 @@ class Collection:
         chosen: Filter | None = None,
         *,
         payload: Fields = True,
-        vectors: bool | Sequence[str] = False,
+        vectors: Names = False,
         batch: int = _BATCH,
         after: PointId | None = None,
     ) -> Iterator[Point]:
@@ -178,16 +176,14 @@ class Collection:
         return self._client.ask("POST", f"{self._path}/{what}", body)
 
     def _write(self, method: str, what: str, body: Mapping[str, Any]) -> None:
-        self._client.ask(method, f"{self._path}/{what}", body, self._write_options, check=self._check_lease)
+        self._client.ask(method, f"{self._path}/{what}", body, self._write_options, check=self._check)
 
     def upsert(self, points: Iterable[Point], *, only_where: Filter | None = None) -> None:
         """Writes whole points. `only_where`: an existing point is replaced only if it passes this filter."""
         for some in _batches_by_size(points):
             self._write("PUT", "points", {"points": some, "update_filter": only_where})
 
-    def set_payload(
-        self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, within: str | None = None
-    ) -> None:
+    def set_payload(self, values: Mapping[str, Any], chosen: Chosen, *, within: str | None = None) -> None:
         """Sets some payload fields and keeps the others. `within`: sets fields of the object in this field instead."""
         self._write("POST", "points/payload", {"payload": values, "key": within, **_chosen(chosen)})
 
@@ -196,12 +192,12 @@ class Collection:
         for some in batches(operations, _BATCH):
             self._write("POST", "points/batch", {"operations": some})
 
-    def delete(self, chosen: Filter | Sequence[PointId]) -> None:
+    def delete(self, chosen: Chosen) -> None:
         for some in [chosen] if isinstance(chosen, dict) else batches(chosen, _BATCH):
             self._write("POST", "points/delete", _chosen(some))
 
 
-def _chosen(chosen: Filter | Sequence[PointId]) -> dict[str, Any]:
+def _chosen(chosen: Chosen) -> dict[str, Any]:
     return {"filter": chosen} if isinstance(chosen, dict) else {"points": list(chosen)}
 
 

@@ -14,14 +14,14 @@ from kebab.core.records import ContextNote
 from kebab.store.fts5.chunk_columns import columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Filter, Payload, Point, batches, where
+from kebab.store.qdrant.collection import Filter, Payload, Point, bare_point, batches, where
 from kebab.store.qdrant.index_writer import COUNTED, IndexWriter, WriterPart, analyse_again
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, now
 from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, Vocabulary, word_fields
-from kebab.store.qdrant.vectors import keep_unused
 
 _BATCH = 200
+_UNLINKED: Payload = {"versions": [], "file_keys": {}}
 
 
 class _NewChunk(NamedTuple):
@@ -109,8 +109,7 @@ class QdrantDocumentStore(WriterPart):
         payloads = {
             doc_id: {
                 **codec.document_payload(doc_id, document, self._corpus, now()),
-                "versions": known[doc_id]["versions"] if doc_id in known else [],
-                "file_keys": known[doc_id]["file_keys"] if doc_id in known else {},
+                **({key: known[doc_id][key] for key in _UNLINKED} if doc_id in known else _UNLINKED),
             }
             for doc_id, document in ids.items()
         }
@@ -124,11 +123,8 @@ class QdrantDocumentStore(WriterPart):
         gone = [chunk for key, chunk in stored.items() if key in changed or key not in made]
         with self._writer.change(ids, gone, [chunk.payload for chunk in changed.values()]):
             self._writer.remember(complete_vectors=None)
-            self._vocabulary.add(
-                text
-                for document in documents
-                for text in (titles_of(document).first, *(chunk.text for chunk in document.chunks))
-            )
+            texts = [chunk.text for document in documents for chunk in document.chunks]
+            self._vocabulary.add([*texts, *(titles_of(document).first for document in documents)])
             self._write_chunks(changed, stored)
             unchanged_in = dict.fromkeys(chunk.payload["doc"] for key, chunk in made.items() if key not in changed)
             self._chunks.change(
@@ -170,12 +166,9 @@ class QdrantDocumentStore(WriterPart):
             for key, chunk in changed.items()
             if key in stored and stored[key]["text_hash"] == chunk.payload["text_hash"]
         }
-        vectors = {
-            point["id"]: point["vector"]
-            for point in self._chunks.retrieve(
-                [point for point, before in same.items() if before["spaces"]], payload=False, vectors=True
-            )
-        }
+        with_vectors = [point for point, before in same.items() if before["spaces"]]
+        kept = self._chunks.retrieve(with_vectors, payload=False, vectors=True)
+        vectors = {point["id"]: point["vector"] for point in kept}
         points: list[Point] = []
         for key, (payload, words) in changed.items():
             point = codec.chunk_point_id(key)
@@ -190,7 +183,9 @@ class QdrantDocumentStore(WriterPart):
     def _write_documents(self, payloads: Mapping[str, Payload], known: Mapping[str, Payload]) -> None:
         parts = {doc_id: codec.parts_of(payload[codec.BODY]) for doc_id, payload in payloads.items()}
         short = {doc_id: payload for doc_id, payload in payloads.items() if len(parts[doc_id]) == 1}
-        self._documents.upsert(_point(doc_id, payload) for doc_id, payload in short.items())
+        self._documents.upsert(
+            bare_point(codec.document_point_id(doc_id), **payload) for doc_id, payload in short.items()
+        )
         for doc_id in payloads.keys() - short.keys():
             self._write_in_parts(doc_id, payloads[doc_id], parts[doc_id], known.get(doc_id))
 
@@ -201,7 +196,7 @@ class QdrantDocumentStore(WriterPart):
         free, other = codec.BODY_PARTS if used != codec.BODY_PARTS[0] else codec.BODY_PARTS[::-1]
         payload = {**payload, codec.BODY: {"in": free}}
         if known is None:
-            documents.upsert([_point(doc_id, {**payload, **codec.UNREAD})])
+            documents.upsert([bare_point(*point, **{**payload, **codec.UNREAD})])
         documents.set_payload({free: {}}, point)
         for number, part in enumerate(parts):
             documents.set_payload({str(number): part}, point, within=free)
@@ -216,7 +211,7 @@ class QdrantDocumentStore(WriterPart):
                 for space, vector in point["vector"].items()
                 if space != WORDS
             )
-            keep_unused(self._catalog, vectors)
+            self._writer.keep_unused(vectors)
 
 
 class QdrantNoteStore(WriterPart):
@@ -244,10 +239,6 @@ class QdrantNoteStore(WriterPart):
             payloads = self._documents.payloads(where("source", source), ["doc", "path"])
             below = [payload["doc"] for payload in payloads if note.covers(payload["path"])]
             return analyse_again(self._writer, below, self._writer.korean_analysis)
-
-
-def _point(doc_id: str, payload: Payload) -> Point:
-    return {"id": codec.document_point_id(doc_id), "vector": {}, "payload": payload}
 
 
 def _repeated(document: Payload) -> Payload:

@@ -25,15 +25,25 @@ _REBUILD = "kb index --rebuild-fts"
 
 def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[Check]:
     """Returns all checks, or those up to the first failure that makes the others pointless."""
-    checks, versions = _server_checks(client)
+    checks: list[Check] = []
+    versions: set[str] = set()
+    for node, answer in client.get_from_each("/telemetry?details_level=0").items():
+        name = f"server {node}"
+        if isinstance(answer, KebabError):
+            checks.append(Check(name, False, answer.message, answer.hint))
+        elif isinstance(answer, Exception):
+            checks.append(Check(name, False, f"it answered with {answer}", "Check the address."))
+        else:
+            versions.add(str(answer["app"]["version"]))
+            checks.append(Check(name, True, f"answers, version {answer['app']['version']}"))
     if not versions:
         return checks
     name = "version"
     try:
         with our_errors(client.address, missing=schema.missing_error):
-            for version in versions:
+            for version in sorted(versions):
                 schema.check_version(version)
-            checks += [Check(name, True, f"Qdrant {', '.join(versions)}"), _cluster_check(client)]
+            checks += [Check(name, True, f"Qdrant {', '.join(sorted(versions))}"), _cluster_check(client)]
             name = "database"
             schema.require()
             checks.append(Check(name, True, f"schema {SCHEMA} at {schema.address}"))
@@ -46,35 +56,14 @@ def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[
     return checks
 
 
-def _server_checks(client: Client) -> tuple[list[Check], list[str]]:
-    """Returns a check of each server, and the versions of the servers that answer."""
-    checks = []
-    versions = set()
-    for node, answer in client.get_from_each("/telemetry?details_level=0").items():
-        name = f"server {node}"
-        if isinstance(answer, KebabError):
-            checks.append(Check(name, False, answer.message, answer.hint))
-        elif isinstance(answer, Exception):
-            checks.append(Check(name, False, f"it answered with {answer}", "Check the address."))
-        else:
-            version = str(answer["app"]["version"])
-            versions.add(version)
-            checks.append(Check(name, True, f"answers, version {version}"))
-    return checks, sorted(versions)
-
-
 def _cluster_check(client: Client) -> Check:
     cluster = client.ask("GET", "/cluster")
     if cluster.get("status") != "enabled":
         return Check("cluster", True, "one server, without others")
     # Only the leader talks to all servers, so each one is asked for the failures it knows of.
-    failures = {
-        server
-        for answer in client.get_from_each("/cluster").values()
-        if not isinstance(answer, Exception)
-        for server, failure in (answer.get("message_send_failures") or {}).items()
-        if _is_recent(failure)
-    }
+    known = [answer for answer in client.get_from_each("/cluster").values() if not isinstance(answer, Exception)]
+    told = [failure for answer in known for failure in (answer.get("message_send_failures") or {}).items()]
+    failures = {server for server, failure in told if _is_recent(failure)}
     consensus = cluster.get("consensus_thread_status", {}).get("consensus_thread_status", "working")
     wrong = [f"{server} does not answer the others" for server in sorted(failures)]
     wrong += [f"they do not agree ({consensus})"] if consensus != "working" else []

@@ -7,6 +7,7 @@ announcement, completes or undoes the change, and counts everything again.
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,13 +17,14 @@ from uuid import uuid4
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.index_versions import fts_config
 from kebab.store.qdrant import codec, terms
-from kebab.store.qdrant.collection import Payload, Point, PointId, batches, point_id, where
+from kebab.store.qdrant.collection import Payload, Point, PointId, bare_point, batches, point_id, where
 from kebab.store.qdrant.integrity import repair
 from kebab.store.qdrant.schema import META, WORDS, Schema
 from kebab.store.qdrant.state import SIZES, CorpusSize, Stored, StoredSource, read_state
-from kebab.store.qdrant.terms import CORPORA, LIBRARIES
+from kebab.store.qdrant.terms import LIBRARIES
 
 COUNTED = ["corpus", "terms", "length"]  # the fields of a chunk that are counted
+UNUSED_VECTORS = where("what", "kept_vector")  # those of texts that no chunk has now
 _FLUSH_S = 5.0
 _MOST_WAITING = 50_000  # terms whose counts are not written yet
 _BATCH = 500
@@ -57,10 +59,10 @@ class IndexWriter(Stored):
         self._catalog.delete([point_id("source", name)])
         self.state.sources.pop(name, None)
 
-    def _announce(self, **what: Any) -> PointId:
-        identifier = str(uuid4())
-        self._catalog.upsert([{"id": identifier, "vector": {}, "payload": {"what": "unfinished", **what}}])
-        return identifier
+    def _announce(self, **payload: Any) -> PointId:
+        point = bare_point(str(uuid4()), what="unfinished", **payload)
+        self._catalog.upsert([point])
+        return str(point["id"])
 
     @contextmanager
     def change(self, documents: Iterable[str], gone: list[Payload], new: list[Payload]) -> Iterator[None]:
@@ -98,6 +100,19 @@ class IndexWriter(Stored):
         self.flush()
         self._catalog.delete([announced])
 
+    def keep_unused(self, vectors: Iterable[tuple[str, str, bytes]]) -> int:
+        """Stores vectors (space, hash of the text, float16) for texts that may return. Returns how many were new."""
+        new = {point_id("kept vector", space, text_hash): data for space, text_hash, data in vectors}
+        for known in self._catalog.retrieve(list(new), payload=False):
+            del new[known["id"]]
+        encoded = {identifier: b64encode(data).decode() for identifier, data in new.items()}
+        self._catalog.upsert(bare_point(each, what="kept_vector", data=data) for each, data in encoded.items())
+        return len(new)
+
+    def forget_unused(self, *, more_than: int = 0) -> None:
+        if self._catalog.count(UNUSED_VECTORS) > more_than:
+            self._catalog.delete(UNUSED_VECTORS)
+
     def flush(self) -> None:
         """Writes the counts, and deletes the announcements."""
         if self._announced:
@@ -111,29 +126,28 @@ class IndexWriter(Stored):
         points = self.schema.terms.scroll(terms.WITH_COUNTS, payload=["chunks"], batch=_COUNTS_BATCH)
         stored = {point["id"]: point["payload"].get("chunks") for point in points}
         self._counts = {**dict.fromkeys(stored, 0), **self._chunks.values("terms")}
-        self._unwritten = {term for term, chunks in self._counts.items() if chunks != stored.get(term)}
-        lengths: dict[str, list[int]] = {corpus: [] for corpus in CORPORA}
+        self._unwritten = {term for term, count in self._counts.items() if count != stored.get(term)}
+        chunks: Counter[str] = Counter()
+        tokens: Counter[str] = Counter()
         for payload in self._chunks.payloads(None, ["corpus", "length"], batch=_COUNTS_BATCH):
-            lengths.setdefault(payload["corpus"], []).append(payload["length"])
-        for corpus in CORPORA:
-            self._sizes[corpus] = _settled(self._sizes[corpus], len(lengths[corpus]), sum(lengths[corpus]))
+            chunks[payload["corpus"]] += 1
+            tokens[payload["corpus"]] += payload["length"]
+        self._sizes = {each: _settled(size, chunks[each], tokens[each]) for each, size in self._sizes.items()}
         self._write_counts()
-        self.remember(libraries=bool(lengths[LIBRARIES]))
+        self.remember(libraries=chunks[LIBRARIES] > 0)
 
     def _write_counts(self) -> None:
         present = [term for term in sorted(self._unwritten) if self._counts[term]]
-        self.schema.terms.upsert(
-            {"id": term, "vector": {}, "payload": {"chunks": self._counts[term]}} for term in present
-        )
+        self.schema.terms.upsert(bare_point(term, chunks=self._counts[term]) for term in present)
         self.schema.terms.delete(sorted(self._unwritten.difference(present)))
         self._unwritten = set()
         sizes = {corpus: list(size) for corpus, size in self._sizes.items()}
-        self._catalog.upsert([{"id": SIZES, "vector": {}, "payload": {"what": "sizes", **sizes}}])
+        self._catalog.upsert([bare_point(SIZES, what="sizes", **sizes)])
         self.state.sizes.update(self._sizes)
 
     def average(self, corpus: str) -> float:
-        """Returns the average chunk length for the weights of new chunks. First remembers the range of all averages in
-        use, so that `finish` can tell without reading the chunks that none needs new weights.
+        """Returns the average chunk length for the weights of new chunks. First remembers the range of those in use, so
+        that `finish` need not read the chunks to know that none needs new weights.
         """
         average = self._sizes[corpus].average or 1.0
         ranges = self.state.meta.get("weighed_for") or {}
@@ -189,22 +203,20 @@ def _settled(size: CorpusSize, chunks: int, tokens: int) -> CorpusSize:
     return CorpusSize(chunks, tokens, average)
 
 
-def analyse_again(
-    writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, everything: bool = False
-) -> int:
-    """Gives the chunks of these documents the terms they should have, and returns how many changed. `everything`: also
-    chunks whose terms seem right.
+def analyse_again(writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, always: bool = False) -> int:
+    """Gives the chunks of these documents the terms they should have, `always` or if they have others. Returns how many
+    were written.
     """
-    return sum(_analyse(writer, some, korean_analysis, everything) for some in batches(doc_ids, _DOCUMENTS_BATCH))
+    return sum(_analyse(writer, some, korean_analysis, always) for some in batches(doc_ids, _DOCUMENTS_BATCH))
 
 
-def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, everything: bool) -> int:
+def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, always: bool) -> int:
     tokenizer = SqliteTokenizer()
     old: list[Point] = []
     new: list[tuple[Payload, terms.Counted]] = []
     for point in writer.schema.chunks.scroll(where("doc", *doc_ids)):
         columns = writer.state.columns(point["payload"], korean_analysis)
-        if everything or codec.hash_of(*columns) != point["payload"]["columns_hash"]:
+        if always or codec.hash_of(*columns) != point["payload"]["columns_hash"]:
             old.append(point)
             new.append(terms.word_fields(columns, point["payload"], tokenizer))
     if not old:
@@ -229,7 +241,7 @@ def rebuild_fts(writer: IndexWriter) -> int:
     writer.remember(analysing=True)
     repair(schema)
     documents = [payload["doc"] for payload in schema.documents.payloads(None, ["doc"])]
-    count = analyse_again(writer, documents, korean_analysis, everything=True)
+    count = analyse_again(writer, documents, korean_analysis, always=True)
     renew_words(writer)
     writer.flush()
     writer.count_everything()
@@ -254,7 +266,8 @@ def recover(writer: IndexWriter) -> None:
     if not unfinished:
         return
     changed = {doc_id for point in unfinished for doc_id in point["payload"].get("documents") or ()}
-    repair(schema, changed)
+    if changed:
+        repair(schema, changed)
     writer.count_everything()
     if writer.state.korean_analysis is not None:
         sources = {point["payload"]["source"] for point in unfinished if "source" in point["payload"]}

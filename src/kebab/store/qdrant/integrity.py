@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from itertools import chain
 from typing import Any, NamedTuple
 
 from kebab.core.documents import chunk_id, document_id, embedded_text, stands_there
@@ -56,10 +55,8 @@ class _Whole(NamedTuple):
     def wrote(self, chunk: Payload) -> bool:
         """Whether the chunk's text fits its id, its hash and its place in the document's text (if that can be read)."""
         embedded = embedded_text(chunk["path"], chunk["title"], tuple(chunk["headings"]), chunk["text"])
-        if (chunk["chunk"], chunk["text_hash"]) != (
-            chunk_id(chunk["doc"], chunk["ordinal"], chunk["text"]),
-            codec.hash_of(embedded),
-        ):
+        identifier = chunk_id(chunk["doc"], chunk["ordinal"], chunk["text"])
+        if (chunk["chunk"], chunk["text_hash"]) != (identifier, codec.hash_of(embedded)):
             return False
         try:
             place = chunk["start"], chunk["end"], codec.spans_of(chunk)[0]
@@ -128,15 +125,9 @@ def repair(schema: Schema, only: Collection[str] | None = None) -> None:
     documents that an interrupted writer was changing.
     """
     versions = {version.key: version for version in stored_versions(schema.catalog)}
-    stored = (
-        schema.documents.scroll(batch=_BATCH)
-        if only is None
-        else chain.from_iterable(
-            schema.documents.retrieve(map(codec.document_point_id, some)) for some in batches(only, _BATCH)
-        )
-    )
+    chosen = None if only is None else where("doc", *only)
     known: set[str] = set()
-    for some in batches(stored, _BATCH):
+    for some in batches(schema.documents.scroll(chosen, batch=_BATCH), _BATCH):
         kept = [point for point in some if _is_document(point) and _has_owner(schema, point["payload"], versions)]
         schema.documents.delete([point["id"] for point in some if point not in kept])
         known.update(point["payload"]["doc"] for point in kept)
@@ -144,7 +135,7 @@ def repair(schema: Schema, only: Collection[str] | None = None) -> None:
         schema.chunks.delete([point["id"] for point in others])
         for one in whole:
             _repair(schema, one)
-    orphans = schema.chunks.scroll(None if only is None else where("doc", *only), payload=["doc"])
+    orphans = schema.chunks.scroll(chosen, payload=["doc"])
     schema.chunks.delete([point["id"] for point in orphans if point["payload"].get("doc") not in known])
 
 
@@ -182,12 +173,10 @@ def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> li
             schema.require()
             if missing := schema.missing():
                 return [Check("collections", False, f"missing: {', '.join(missing)}", RESTORE)]
-            checks: list[Check] = []
             writer = live_writer(schema.catalog)
-            if not writer:
-                checks = _Verification(schema, read_state(schema.catalog), korean_analysis).checks()
-                if not all(check.ok for check in checks):
-                    writer = live_writer(schema.catalog)  # a writer that began meanwhile may have caused the faults
+            checks = [] if writer else _Verification(schema, read_state(schema.catalog), korean_analysis).checks()
+            if not all(check.ok for check in checks):
+                writer = live_writer(schema.catalog)  # a writer that began meanwhile may have caused the faults
             if writer:
                 return [Check("store", True, f"{NOT_CHECKED}: {writer} is writing", "Look again when it is done.")]
             return checks
@@ -226,7 +215,7 @@ class _Verification(Stored):
         self._tokenizer = SqliteTokenizer()
         self._vocabulary = Vocabulary(schema.terms)
         self._versions = {version.key: version for version in stored_versions(schema.catalog)}
-        self._verified: set[str] = set()  # the ids of all documents that can be read
+        self._readable = 0  # the number of documents that can be read
         self._count = 0  # the number of chunks of these documents
         self._sizes = {corpus: CorpusSize() for corpus in CORPORA}
         self._terms: Counter[int] = Counter()
@@ -239,7 +228,7 @@ class _Verification(Stored):
             self._faults[_DAMAGED].update(_name(point["payload"]) for point in some if point not in readable)
             whole, others = _read(self._schema, readable, vectors=(WORDS,))
             names = {one.document["doc"]: _name(one.document) for one in whole}
-            self._verified.update(names)
+            self._readable += len(names)
             self._faults[_UNLISTED].update(names[point["payload"]["doc"]] for point in others)
             self._count += len(others) + sum(len(one.chunks) for one in whole)
             for one in whole:
@@ -251,7 +240,7 @@ class _Verification(Stored):
         self._faults[_UNKNOWN_WORDS].update(sorted(self._vocabulary.missing(texts)))
         left = self._catalog.count(where("what", "unfinished"))
         changes = [f"{left:,} were interrupted"] if left else []
-        lost, documents = self._told(_DAMAGED, _INCOMPLETE, _WITHOUT_BODY), f"{len(self._verified):,} documents"
+        lost, documents = self._told(_DAMAGED, _INCOMPLETE, _WITHOUT_BODY), f"{self._readable:,} documents"
         right, hint = f"{documents}, each with its text and all its chunks", _READ_AGAIN if lost else _READ
         return [
             _check("documents", lost + self._told(_UNREAD), right, hint),
@@ -311,10 +300,7 @@ class _Verification(Stored):
         return [f"{faults.total():,} {kind} ({faults})" for kind in kinds if (faults := self._faults[kind])]
 
     def _chunk_check(self) -> Check:
-        orphans = 0
-        if self._chunks.count() != self._count:
-            payloads = self._chunks.payloads(None, ["doc"])
-            orphans = sum(payload.get("doc") not in self._verified for payload in payloads)
+        orphans = self._chunks.count() - self._count
         parts = [f"{orphans:,} belong to no document"] if orphans else []
         parts += self._told(_UNLISTED, _OTHER_FIELDS)
         return _check("chunks", parts, f"{self._count:,} chunks, each of a document", _READ_AGAIN)

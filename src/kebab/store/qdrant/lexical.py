@@ -175,7 +175,8 @@ class QdrantLexicalIndex(Stored):
 
     def _rescored(self, points: list[Point], search: _Search, weights: ColumnWeights) -> list[Point]:
         """Ranks the best points again, from their texts, with the weights of the settings. The others stay behind."""
-        average = self._state.sizes[search.corpus].current_average
+        size = self._state.sizes[search.corpus]
+        average = size.tokens / size.chunks if size.chunks else 1.0
         rarity = dict(zip(search.vector["indices"], search.vector["values"], strict=True))
         best = []
         for point in points[:_RESCORED]:

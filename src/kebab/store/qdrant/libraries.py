@@ -18,7 +18,7 @@ from kebab.core.ports import ChunkVector, FileState, IndexedDocument, Key, Store
 from kebab.core.records import ContentCounts, SpaceCount
 from kebab.core.text import storable
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Payload, batches, one_of, point_id, where
+from kebab.store.qdrant.collection import Payload, bare_point, batches, one_of, point_id, where
 from kebab.store.qdrant.documents import QdrantDocumentStore
 from kebab.store.qdrant.index_writer import IndexWriter, WriterPart
 from kebab.store.qdrant.state import LIBRARY_KIND, Stored, StoredSource, StoredVersion, now, stored_versions
@@ -77,7 +77,7 @@ class QdrantContentReader(Stored):
         payloads = self._documents.payloads(where("source", source), ["doc", "path", *FileState._fields])
         return {
             payload["path"]: StoredDocument(payload["doc"], payload["doc"], codec.file_state(payload))
-            for payload in sorted(payloads, key=_path)
+            for payload in sorted(payloads, key=lambda payload: str(payload["path"]))
         }
 
     def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
@@ -124,7 +124,7 @@ class QdrantContentReader(Stored):
         found = []
         for version in stored_versions(self._catalog, library_id, complete=True):
             payloads = self._documents.payloads(where("versions", version.key), _DOCUMENT_FIELDS)
-            for payload in sorted(payloads, key=_path):
+            for payload in sorted(payloads, key=lambda payload: str(payload["path"])):
                 file_key = payload["file_keys"][version.key]
                 facts = (payload["doc"], payload["path"], payload["fingerprint"])
                 found.append(VersionDocument(version.tag or None, version.commit, payload["doc"], file_key, *facts))
@@ -148,15 +148,15 @@ class QdrantLibraryWriter(WriterPart):
         self._store = QdrantDocumentStore(writer, for_libraries=True)
 
     def describe(self, library: Library) -> None:
-        stored = library._replace(
-            title=storable(library.title),
-            description=storable(library.description),
-            origin=storable(without_password(library.origin)),
-            rules=tuple(map(storable, library.rules)),
-        )
+        payload = {
+            **{field: getattr(library, field) for field in _FACTS},
+            "title": storable(library.title),
+            "description": storable(library.description),
+            "origin": storable(without_password(library.origin)),
+            "rules": list(map(storable, library.rules)),
+        }
         point = point_id("library", library.library_id)
-        payload = {"what": "library", **{field: getattr(stored, field) for field in _FACTS}}
-        self._catalog.upsert([{"id": point, "vector": {}, "payload": payload}])
+        self._catalog.upsert([bare_point(point, what="library", created_at=now(), **payload)])
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
         """Begins a version, or continues an earlier attempt. Returns its key, its source and the files already done."""
@@ -194,16 +194,12 @@ class QdrantLibraryWriter(WriterPart):
 
     def finish(self, making: Making, indexed_at: str | None = None) -> int:
         """Replaces the old version by the new one with one request, and deletes it. Returns the number of snippets."""
-        versions = {version.key: version for version in stored_versions(self._catalog)}
-        version = versions[str(making.key)]
+        [version] = [version for version in stored_versions(self._catalog) if version.key == str(making.key)]
         snippets = sum(payload["chunk_count"] for payload in self._with_versions(version.key))
         when = indexed_at or now()
         done = version._replace(in_making=False, state="indexed", error=None, snippets=snippets, indexed_at=when)
-        retired = [
-            other._replace(in_making=True, state="retired")
-            for other in versions.values()
-            if (other.library, other.tag, other.in_making) == (version.library, version.tag, False)
-        ]
+        before = stored_versions(self._catalog, version.library, version.tag, complete=True)
+        retired = [other._replace(in_making=True, state="retired") for other in before]
         self._catalog.upsert([each.point for each in (done, *retired)])
         for other in retired:
             self._drop(other)
@@ -317,10 +313,6 @@ class QdrantLibraryWriter(WriterPart):
                 else:
                     self._chunks.set_payload({"source": name}, where("doc", *some))
                     self._documents.set_payload({"source": name}, list(map(codec.document_point_id, some)))
-
-
-def _path(document: Payload) -> str:
-    return str(document["path"])
 
 
 def _source_name(library_id: str, tag: str | None) -> str:

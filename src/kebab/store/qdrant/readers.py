@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -37,7 +37,7 @@ class QdrantReading(Stored):
         super().__init__(schema, state)
         self._analysis = state.korean_analysis or korean_analysis
         self.catalog = QdrantCatalog(schema, state, paths_on_disk=paths_on_disk)
-        self.chunks = lambda: self.catalog  # its methods are those of a ChunkReader too
+        self.chunks: Callable[[], QdrantCatalog] = lambda: self.catalog  # which is a ChunkReader too
         self.lexical_index = partial(QdrantLexicalIndex, schema, state, self._analysis)
         self.vectors = partial(QdrantVectorStore, schema, state)
         self.vector_coverage = partial(coverage, schema, state)
@@ -133,8 +133,9 @@ class QdrantCatalog(Stored):
 
     def find_document(self, key: str) -> DocumentRecord:
         key = storable(key)
-        ways = (self._by_id, self._by_path, self._by_library_path, self._by_prefix, self._by_link)
-        found = next(filter(None, (find(key) for find in ways)), [])
+        found = self._read([codec.document_point_id(key)])
+        for find in (self._by_path, self._by_library_path, self._by_prefix, self._by_link):
+            found = found or find(key)
         records = map(self._record, found)
         return document_keys.only_document(sorted(records, key=lambda record: (record.source, record.path)), key)
 
@@ -172,9 +173,6 @@ class QdrantCatalog(Stored):
 
     def _select(self, *conditions: Filter) -> list[Payload]:
         return list(self._documents.payloads({"must": conditions}, codec.RECORD_FIELDS))
-
-    def _by_id(self, key: str) -> list[Payload]:
-        return self._read([codec.document_point_id(key)])
 
     def _by_path(self, key: str) -> list[Payload]:
         """The user's own documents named `path` or `SOURCE:path`; both parts may contain colons."""
@@ -252,15 +250,10 @@ class QdrantCatalog(Stored):
         fields = ["chunk", "doc", "ordinal"]
         points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields)
         hits = [[point["payload"][field] for field in fields] for point in points]
-        either = [
-            {
-                "must": [
-                    one_of("doc", [doc]),
-                    {"key": "ordinal", "range": {"gte": ordinal - count, "lte": ordinal + count}},
-                ]
-            }
-            for _, doc, ordinal in hits
-        ]
+        either = []
+        for _, doc, ordinal in hits:
+            near_it = {"gte": ordinal - count, "lte": ordinal + count}
+            either.append({"must": [one_of("doc", [doc]), {"key": "ordinal", "range": near_it}]})
         read = self._chunks.payloads({"should": either}, codec.HIT_FIELDS) if either else ()
         near = {(payload["doc"], payload["ordinal"]): payload for payload in read}
         for chunk_id, doc, ordinal in hits:

@@ -1,15 +1,14 @@
 """The collections of a knowledge base: creating, checking and deleting them.
 
 NAME.chunks is an alias of NAME.chunks.N. Each point is a chunk with its words, its vectors, and all that hits and
-filters need. NAME.documents has a point for each document, with its text. NAME.terms counts the chunks of each term and
-lists the words that occur. NAME.catalog has everything small: sources, notes, libraries, sizes, the writer's lease, and
-the changes that were begun and not finished.
+filters need. NAME.documents has the documents with their texts. NAME.terms counts the chunks of each term and lists the
+words that occur. NAME.catalog has sources, notes, libraries, sizes, the writer's lease, and unfinished changes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import Corrupt, NotEmpty, NotFound, TooNew, TooOld
 from kebab.core.libraries import VectorSpace
-from kebab.store.qdrant.client import Client, Missing, StatusError
-from kebab.store.qdrant.collection import Collection, point_id
+from kebab.store.qdrant.client import Client, Guard, Missing, StatusError
+from kebab.store.qdrant.collection import Collection, bare_point, point_id
 
 if TYPE_CHECKING:
     from kebab.config.settings import StoreSettings
@@ -61,19 +60,13 @@ SEGMENTS = 8
 take a server 26 s with two segments, and 11 s with eight.
 """
 _THREADS = 8
-_WAIT = {"wait": "true"}
 
 
 class Schema:
     """The collections of one knowledge base."""
 
     def __init__(
-        self,
-        client: Client,
-        settings: StoreSettings,
-        *,
-        by_majority: bool = True,
-        check_lease: Callable[[], None] = lambda: None,
+        self, client: Client, settings: StoreSettings, *, by_majority: bool = True, check_lease: Guard = lambda: None
     ) -> None:
         """`by_majority`: reads the catalog from most replicas; a search does not, to get a quick answer while only one
         is alive. `check_lease` is called before every change.
@@ -84,7 +77,7 @@ class Schema:
         self._name = client.address.name
         self.address = str(client.address)
         self.quantization = settings.quantization
-        self._collection = partial(Collection, client, check_lease=check_lease)
+        self._collection = partial(Collection, client, check=check_lease)
         self.chunks, self.documents, self.terms = (
             self._collection(f"{self._name}.{kind}") for kind in ("chunks", "documents", "terms")
         )
@@ -163,8 +156,8 @@ class Schema:
             collection.delete({"must": []})
         self.catalog.delete({"must_not": [{"key": "what", "match": {"any": ["lease", "maker"]}}]})
         self.mark_as_ours()
-        meta = {"what": "meta", "schema": SCHEMA, "quantization": self.quantization, "libraries": False}
-        self.catalog.upsert([{"id": META, "vector": {}, "payload": meta}])
+        meta = {"schema": SCHEMA, "quantization": self.quantization, "libraries": False}
+        self.catalog.upsert([bare_point(META, what="meta", **meta)])
 
     def _create_parts(self) -> None:
         used = self.current_chunks()
@@ -186,7 +179,7 @@ class Schema:
 
     def mark_as_ours(self, *, given_up: bool = False) -> None:
         """Marks the catalog as Kebab's. `given_up`: a reset has begun, so the whole knowledge base may be deleted."""
-        self.catalog.upsert([{"id": _MAKER, "vector": {}, "payload": {"what": "maker", "given_up": given_up}}])
+        self.catalog.upsert([bare_point(_MAKER, what="maker", given_up=given_up)])
 
     def _is_given_up(self) -> bool:
         return any(point["payload"].get("given_up") for point in self.catalog.retrieve([_MAKER]))
@@ -281,26 +274,24 @@ class Schema:
         return {str(collection["name"]) for collection in self._client.ask("GET", "/collections")["collections"]}
 
     def _aliases(self) -> dict[str, str]:
-        aliases = self._client.ask("GET", "/aliases")["aliases"]
-        return {str(alias["alias_name"]): str(alias["collection_name"]) for alias in aliases}
+        return {each["alias_name"]: each["collection_name"] for each in self._client.ask("GET", "/aliases")["aliases"]}
 
     def _create(self, kinds: Mapping[str, str], spaces: Iterable[VectorSpace]) -> None:
         """Creates collections (name → kind) with their indexes, several at a time: that takes no longer than one."""
         spaces = list(spaces)
         servers = len(self._client.ask("GET", "/cluster").get("peers") or {}) or 1
+        on_disk = {"on_disk": self._settings.on_disk}
         with ThreadPoolExecutor(_THREADS) as pool:
             bodies = [self._collection_body(kind, spaces, servers) for kind in kinds.values()]
             list(pool.map(self._create_collection, kinds, bodies))
             lacking = [
-                (name, {"field_name": field, "field_schema": {**form, "on_disk": self._settings.on_disk}})
+                (f"/collections/{name}/index", {"field_name": field, "field_schema": {**form, **on_disk}})
                 for name, kind in kinds.items()
                 for known in [self._collection(name).info()["payload_schema"]]
                 for field, form in _INDEXES[kind].items()
                 if field not in known
             ]
-            list(
-                pool.map(lambda index: self._change("PUT", f"/collections/{index[0]}/index", index[1], _WAIT), lacking)
-            )
+            list(pool.map(lambda index: self._change("PUT", index[0], index[1], {"wait": "true"}), lacking))
 
     def _collection_body(self, kind: str, spaces: list[VectorSpace], servers: int) -> dict[str, Any]:
         on_disk, replicas, shards = self._settings.on_disk, self._settings.replicas, self._settings.shards

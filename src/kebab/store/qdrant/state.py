@@ -6,14 +6,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kebab.analysis.terms import terms_of_note
+from kebab.analysis.terms import cjk_column, terms_of_note
 from kebab.core.documents import Repository
 from kebab.core.libraries import VectorSpace
 from kebab.core.records import ContextNote
 from kebab.core.text import storable
 from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Collection, Payload, Point, point_id, where
+from kebab.store.qdrant.collection import Collection, Payload, Point, bare_point, point_id, where
 from kebab.store.qdrant.schema import META, Schema
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES
 
@@ -30,10 +30,6 @@ class CorpusSize(NamedTuple):
     tokens: int = 0
     average: float | None = None  # the chunk length that weights are computed for; None before the first chunk
 
-    @property
-    def current_average(self) -> float:
-        return self.tokens / self.chunks if self.chunks else 0.0
-
 
 class StoredSource(NamedTuple):
     name: str
@@ -48,8 +44,8 @@ class StoredSource(NamedTuple):
     @property
     def point(self) -> Point:
         repository = self.repository and list(self.repository)
-        payload = {**self._asdict(), "what": "source", "repository": repository, "notes": list(map(list, self.notes))}
-        return {"id": point_id("source", self.name), "vector": {}, "payload": payload}
+        payload = {**self._asdict(), "repository": repository, "notes": list(map(list, self.notes))}
+        return bare_point(point_id("source", self.name), what="source", **payload)
 
     @property
     def ordered_notes(self) -> list[ContextNote]:
@@ -74,7 +70,7 @@ class StoredVersion(NamedTuple):
     @property
     def point(self) -> Point:
         values = self._asdict()
-        return {"id": values.pop("key"), "vector": {}, "payload": {"what": "version", **values}}
+        return bare_point(values.pop("key"), what="version", **values)
 
     @property
     def name(self) -> str:
@@ -122,7 +118,11 @@ class State(NamedTuple):
         return " ".join(terms_of_note(korean_analysis, note) for note in self.notes_above(payload))
 
     def columns(self, chunk: Payload, korean_analysis: str) -> ChunkColumns:
-        return codec.columns(chunk, korean_analysis, self.note_terms(chunk, korean_analysis))
+        """The text-index columns of a stored chunk. `columns_of` makes the same of a chunk that is not stored yet."""
+        heading_path, text, title = " > ".join(chunk["headings"]), chunk["text"], codec.title_of(chunk)
+        notes, is_code = self.note_terms(chunk, korean_analysis), chunk["kind"] == "code"
+        cjk = cjk_column(korean_analysis, title, heading_path, text, is_code=is_code, note_terms=notes)
+        return ChunkColumns(heading_path, text, title, cjk)
 
 
 class Stored:
@@ -162,14 +162,11 @@ def stored_versions(
     """
     points = catalog.scroll(where("what", "version"))
     read = (StoredVersion(point["id"], *map(point["payload"].get, StoredVersion._fields[1:])) for point in points)
-    found = [
-        version
-        for version in read
-        if None not in version[1:5]
-        and storable(library_id) in ("", version.library)
-        and (tag is None or storable(tag) == version.tag)
-        and not (complete and version.in_making)
-    ]
+    found = [version for version in read if None not in version[1:5] and not (complete and version.in_making)]
+    if library_id:
+        found = [version for version in found if version.library == storable(library_id)]
+    if tag is not None:
+        found = [version for version in found if version.tag == storable(tag)]
     return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
 
 
@@ -179,9 +176,8 @@ def _source(payload: Payload) -> StoredSource | None:
         return None
     repository, notes = values["repository"], values["notes"] or ()
     values["repository"] = Repository(*repository) if _is_row(repository, Repository) else None
-    return StoredSource(
-        **{**values, "notes": tuple(ContextNote(*note) for note in notes if _is_row(note, ContextNote))}
-    )
+    values["notes"] = tuple(ContextNote(*note) for note in notes if _is_row(note, ContextNote))
+    return StoredSource(**values)
 
 
 def _is_row(values: Any, of: type[Repository | ContextNote | VectorSpace | CorpusSize]) -> bool:

@@ -1,7 +1,4 @@
-"""The store in a Qdrant cluster: opens it for reading and, with the lease, for writing.
-
-Code that uses this module never sees a request to a server, or its answer.
-"""
+"""The store in a Qdrant cluster: opens it for reading and, with the lease, for writing."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from kebab.store.qdrant.libraries import QdrantLibraryWriter
 from kebab.store.qdrant.readers import QdrantReading
 from kebab.store.qdrant.schema import SCHEMA, Schema
 from kebab.store.qdrant.state import State, read_state
-from kebab.store.qdrant.vectors import QdrantVectorWriter, forget_unused
+from kebab.store.qdrant.vectors import QdrantVectorWriter
 from kebab.store.qdrant.writer_lease import WriterLease, writer_lease
 
 if TYPE_CHECKING:
@@ -61,7 +58,7 @@ class QdrantWriting(WriterPart):
 
     def optimize(self) -> None:
         """Deletes unused vectors and words. The servers optimize their storage themselves."""
-        forget_unused(self._catalog)
+        self._writer.forget_unused()
         renew_words(self._writer)
 
     def remember_migration(self, origin: str | None) -> None:
@@ -92,11 +89,9 @@ class QdrantStore:
 
     @property
     def engine(self) -> str:
-        try:
-            with self._our_errors():
-                return f"Qdrant {self._schema.server_version()}"
-        except StoreError:  # other commands report the error
-            return "Qdrant"
+        with suppress(StoreError), self._our_errors():  # other commands report the error
+            return f"Qdrant {self._schema.server_version()}"
+        return "Qdrant"
 
     def index_version(self) -> str:
         return lexical_index_version(fts_config(self._korean_analysis), SCHEMA)

@@ -2,10 +2,8 @@
 
 Every term is a dimension: the hash of its text. Its value in a chunk is the part of BM25 that depends on the chunk; its
 value in a query is the rarity of the term in the whole corpus. The store counts terms itself, because a server knows
-only its own shards.
-
-The user's own documents and those of libraries are two corpora with separate dimensions, so that libraries do not
-change the ranking of the user's own documents.
+only its own shards. The user's own documents and those of libraries are two corpora with separate dimensions, so that
+libraries do not change the ranking of the user's own documents.
 
 The unstemmed words of all texts are stored too, for half-typed and misspelt words.
 """
@@ -44,7 +42,6 @@ _TOLERANCE = 1.05  # the most by which the average for new weights may differ fr
 _TOO_FAR = 1.1
 _IN_CJK = "c:"
 _BEGINNING = "^:"
-
 _LONGEST_BEGINNING = 8  # letters of a prefix that servers look up; further letters are compared here
 _MOST_READ = 400  # words with the same beginning, the shortest first; several may have one stem
 word_id = partial(point_id, "word")

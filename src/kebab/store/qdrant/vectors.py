@@ -6,9 +6,9 @@ model needs a new collection: the chunks are copied into it, and searches use th
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import hypot
 from typing import Any
@@ -18,10 +18,9 @@ from kebab.core.ports import Embedder, EmbeddingModels, Middle, NewVector, Pendi
 from kebab.core.search import SearchFilters
 from kebab.store.index_versions import is_complete, models_key, refuse_other_dimension
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Collection as PointCollection
 from kebab.store.qdrant.collection import Filter, Point, PointId, batches, none_of, one_of, point_id, where
 from kebab.store.qdrant.filters import chunk_filter
-from kebab.store.qdrant.index_writer import WriterPart
+from kebab.store.qdrant.index_writer import UNUSED_VECTORS, WriterPart
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import State, Stored
 
@@ -31,8 +30,7 @@ _LEAST_EF = 128  # least number of candidates (hnsw_ef) in the graph of vectors
 _BATCH = 250
 _LENGTH_OFF = 0.02  # how far the length of a float16 vector may be from 1
 _DIGITS = 5  # significant digits that identify a float16
-_UNUSED = where("what", "kept_vector")  # the vectors of texts that no chunk has now
-_MOST_UNUSED = 20_000  # if there are more of them, all are deleted
+_MOST_UNUSED = 20_000  # if there are more vectors of texts that no chunk has, all of them are deleted
 _PENDING_FIELDS = ["path", "title", "headings", "text", "chunk"]
 
 
@@ -88,12 +86,9 @@ class QdrantVectorStore(Stored):
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         import numpy as np
 
-        made_by = {
-            space.fingerprint: embedder
-            for space in self._state.spaces
-            for embedder in embedders
-            if (space.model, space.version) == (embedder.name, embedder.version)
-        }
+        models = {(embedder.name, embedder.version): embedder for embedder in embedders}
+        known = [(space.fingerprint, models.get((space.model, space.version))) for space in self._state.spaces]
+        made_by = {name: embedder for name, embedder in known if embedder}
         names, ids = list(made_by), map(codec.chunk_point_id, chunk_ids)
         points = self._chunks.retrieve(ids, payload=["chunk", "homes"], vectors=names) if names else []
         primaries = Counter(name for point in points for name in names if name in point["payload"]["homes"])
@@ -129,25 +124,6 @@ def _is_held(schema: Schema, state: State, space: str) -> bool:
     return schema.chunks.has_any({"must": [{"has_vector": space}]})
 
 
-def keep_unused(catalog: PointCollection, vectors: Iterable[tuple[str, str, bytes]]) -> int:
-    """Stores vectors of texts that no chunk has now (space, hash of the text, float16), so that a moved text is not
-    embedded again. Returns how many of them were new.
-    """
-    new = {point_id("kept vector", space, text_hash): data for space, text_hash, data in vectors}
-    for known in catalog.retrieve(list(new), payload=False):
-        del new[known["id"]]
-    catalog.upsert(
-        {"id": identifier, "vector": {}, "payload": {"what": "kept_vector", "data": b64encode(data).decode()}}
-        for identifier, data in new.items()
-    )
-    return len(new)
-
-
-def forget_unused(catalog: PointCollection, *, more_than: int = 0) -> None:
-    if catalog.count(_UNUSED) > more_than:
-        catalog.delete(_UNUSED)
-
-
 class QdrantVectorWriter(WriterPart):
     def pending(
         self, embedders: Sequence[Embedder], *, primary: bool = True, after: PointId | None, limit: int
@@ -169,16 +145,15 @@ class QdrantVectorWriter(WriterPart):
         spaces = list(map(self._space, embedders))
         return none_of("homes", spaces) if primary else {"must_not": [{"has_vector": space} for space in spaces]}
 
-    def link(
-        self, embedder: Embedder, chunks: Sequence[tuple[PointId, bytes]], *, primary: bool
-    ) -> Collection[PointId]:
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[PointId, bytes]], *, primary: bool) -> set[PointId]:
         known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
         linked = {key: known[text_hash.hex()] for key, text_hash in chunks if text_hash.hex() in known}
         self._store(embedder, linked, primary=primary)
         return set(linked)
 
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
-        new = {chunk: _rounded(vector) for _, vector, chunks in vectors for chunk in chunks}
+        halves = [(vector.astype("float16").tolist(), chunks) for _, vector, chunks in vectors]
+        new = {chunk: [float(f"{value:.{_DIGITS}g}") for value in half] for half, chunks in halves for chunk in chunks}
         self._store(embedder, new, primary=primary)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
@@ -188,7 +163,7 @@ class QdrantVectorWriter(WriterPart):
             del new[known]
         lengths = {text: hypot(*codec.from_float16(data)) for text, data in new.items()}
         right = [(space, text, data) for text, data in new.items() if abs(lengths[text] - 1) < _LENGTH_OFF]
-        return keep_unused(self._catalog, right)
+        return self._writer.keep_unused(right)
 
     def _known_vectors(self, space: str, hashes: set[str]) -> dict[str, list[float]]:
         """The stored vectors of these texts, by the hash of the text."""
@@ -197,7 +172,7 @@ class QdrantVectorWriter(WriterPart):
             chosen = {"must": [one_of("text_hash", some), {"has_vector": space}]}
             for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[space]):
                 found[point["payload"]["text_hash"]] = point["vector"][space]
-        if hashes > found.keys() and self._catalog.has_any(_UNUSED):
+        if hashes > found.keys() and self._catalog.has_any(UNUSED_VECTORS):
             unused = {point_id("kept vector", space, text_hash): text_hash for text_hash in hashes - found.keys()}
             for point in self._catalog.retrieve(unused):
                 found[unused[point["id"]]] = codec.from_float16(b64decode(point["payload"]["data"]))
@@ -226,7 +201,7 @@ class QdrantVectorWriter(WriterPart):
         if self.count_pending(embedders) <= refused:
             other_scripts = len(embedders) > 1 and self.is_primary(embedders[-1])
             self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
-        forget_unused(self._catalog, more_than=_MOST_UNUSED)
+        self._writer.forget_unused(more_than=_MOST_UNUSED)
 
     def remember_complete(self, models: str | None) -> None:
         names = [space.fingerprint for space in self._state.spaces]
@@ -264,10 +239,10 @@ class QdrantVectorWriter(WriterPart):
     def _move_chunks(self, spaces: Sequence[VectorSpace]) -> None:
         kept = {WORDS, *({space.fingerprint for space in spaces} & set(self._schema.spaces()))}
         target = self._schema.create_next_chunks(spaces)
-        for some in batches(self._chunks.scroll(vectors=True, batch=_BATCH), _BATCH):
-            for point in some:
-                point["vector"] = {name: vector for name, vector in point["vector"].items() if name in kept}
-            target.upsert({key: point[key] for key in ("id", "vector", "payload")} for point in some)
+        target.upsert(
+            {**point, "vector": {name: vector for name, vector in point["vector"].items() if name in kept}}
+            for point in self._chunks.scroll(vectors=True, batch=_BATCH)
+        )
         self._schema.use_chunks(target.name)
         self._schema.drop_unused_chunks()
         self._writer.remember(quantization=self._schema.quantization)
@@ -288,8 +263,3 @@ def _listing(points: Iterable[Point], space: str, *, primary: bool, is_held: boo
 def _pending_chunk(point: Point) -> PendingChunk:
     path, title, headings, text, chunk = (point["payload"][field] for field in _PENDING_FIELDS)
     return PendingChunk(point["id"], path, title, tuple(headings), text, chunk)
-
-
-def _rounded(vector: Any) -> list[float]:
-    """The numbers of a vector, rounded to float16 and to the digits that identify it."""
-    return [float(f"{value:.{_DIGITS}g}") for value in vector.astype("float16").tolist()]

@@ -19,13 +19,10 @@ from uuid import uuid4
 
 from kebab.core.errors import KebabError, Locked
 from kebab.store.qdrant.client import Client, Missing, StatusError
-from kebab.store.qdrant.collection import Collection, Filter, one_of
+from kebab.store.qdrant.collection import Collection, Filter, bare_point, one_of
 from kebab.store.qdrant.schema import LEASE
 
-LASTS_S = 45.0
-"""Longer than two renewals take while a server hangs: each has two requests, and each request waits ten seconds for
-that server.
-"""
+LASTS_S = 45.0  # longer than two renewals while a server hangs: each has two requests, each of which waits 10 s for it
 _RENEWED_S = 2.0
 _POLL_S = 0.1
 
@@ -59,7 +56,7 @@ class WriterLease:
         elif lease and lease["until"] >= wall:
             return False
         holder = {"owner": self._owner, "name": self._name, "pid": os.getpid(), "place": _place()}
-        point = {"id": LEASE, "vector": {}, "payload": {"what": "lease", **holder, "until": wall + LASTS_S}}
+        point = bare_point(LEASE, what="lease", **holder, until=wall + LASTS_S)
         self._catalog.upsert([point], only_where={"should": free})
         return self._is_ours(asked)
 
@@ -122,10 +119,8 @@ def _is_of_dead_process(lease: dict[str, Any]) -> bool:
         return False
     try:
         os.kill(lease["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except OSError:  # it belongs to another user
-        pass
+    except OSError as error:  # with other errors it exists, and belongs to another user
+        return isinstance(error, ProcessLookupError)
     return False
 
 
