@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import measuring
 
 import kebab
-from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents
+from kebab.evaluation.files import GoldenSet, load_golden_set, write_documents
 from kebab.evaluation.runner import RunOptions, run
 
 sys.path.insert(0, str(measuring.REPOSITORY))

@@ -18,7 +18,7 @@ from pathlib import Path
 import measuring
 
 import kebab
-from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents
+from kebab.evaluation.files import GoldenSet, load_golden_set, write_documents
 from kebab.evaluation.report_page import explain_misses, report_page
 from kebab.evaluation.runner import RunOptions, run
 from kebab.wire.evaluation import EvalReportV1

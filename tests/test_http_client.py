@@ -17,8 +17,8 @@ from kebab.config.settings import AskSettings
 from kebab.core.errors import ModelUnreachable, SourceError
 from kebab.core.ports import Message
 from kebab.endpoints import Passing, endpoint
-from kebab.sources.git_mirror import GitMirror
-from kebab.sources.web import FetchLimits, fetch
+from kebab.sources.git_mirror import FetchLimits, GitMirror
+from kebab.sources.origin import fetch
 
 LIMIT_S = 1.0
 LATEST_S = 2.5

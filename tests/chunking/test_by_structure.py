@@ -16,7 +16,7 @@ from kebab.core.documents import Chunk, ParsedDocument, context_of
 from kebab.core.errors import ParseError
 from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, estimate_tokens
-from kebab.parsing.front_matter import read_front_matter
+from kebab.parsing.markdown import read_front_matter
 from kebab.parsing.registry import all_parsers, parser_for
 
 DEFAULTS = ChunkingSettings()

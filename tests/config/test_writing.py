@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kebab.config.loading import load_settings
 from kebab.config.writing import _with_value, set_values
 from kebab.core.errors import ConfigError
-from kebab.interfaces.cli.upkeep import commented_config
+from kebab.interfaces.cli.configuration import commented_config
 
 
 def test_a_file_is_made_when_there_is_none(tmp_path: Path) -> None:

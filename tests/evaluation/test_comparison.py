@@ -10,8 +10,7 @@ import pytest
 import kebab
 from kebab.core.errors import GoldenSetError, UsageError
 from kebab.evaluation.comparison import compare
-from kebab.evaluation.golden_sets import load_golden_set
-from kebab.evaluation.run_files import read_run
+from kebab.evaluation.files import load_golden_set, read_run
 from kebab.evaluation.runner import RunOptions, run
 from kebab.wire.evaluation import EvalReportV1, EvalTimingsV1
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kebab.core.errors import GoldenSetError
-from kebab.evaluation.golden_sets import file_stem, load_golden_set, write_documents
+from kebab.evaluation.files import file_stem, load_golden_set, write_documents
 
 
 def _yaml(tmp_path: Path, text: str) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kebab
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
+from kebab.evaluation.files import GoldenQuery, GoldenSet
 from kebab.evaluation.report_page import MOST_BYTES, explain_misses, report_page
 from kebab.evaluation.runner import RunOptions, run
 from kebab.wire.evaluation import EvalReportV1

@@ -11,8 +11,7 @@ import pytest
 
 import kebab
 from kebab.core.errors import Ambiguous, GoldenSetError, NotFound
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
-from kebab.evaluation.run_files import read_run, write_run
+from kebab.evaluation.files import GoldenQuery, GoldenSet, read_run, write_run
 from kebab.evaluation.runner import RunOptions, run
 from kebab.wire import to_json
 from kebab.wire.evaluation import EvalQueryV1

@@ -8,7 +8,7 @@ import yaml
 
 import kebab
 from kebab.core.search import SearchFilters
-from kebab.evaluation.golden_sets import load_golden_set
+from kebab.evaluation.files import load_golden_set
 from kebab.evaluation.runner import RunOptions, run
 from kebab.evaluation.suggestions import as_yaml, suggest
 

@@ -8,7 +8,7 @@ import pytest
 
 import kebab
 from kebab.core.errors import UsageError
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
+from kebab.evaluation.files import GoldenQuery, GoldenSet
 from kebab.evaluation.runner import RunOptions
 from kebab.evaluation.tuning import tune
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kebab.core.errors import NotFound
 from kebab.core.libraries import Library, LibraryVersion
-from kebab.library.docs import chosen_version
+from kebab.library.libraries import chosen_version
 
 
 def library(library_id: str, *tags: str, title: str = "") -> Library:

@@ -7,8 +7,7 @@ import pytest
 from kebab.config.settings import ChunkingSettings
 from kebab.core.citations import Citation
 from kebab.core.libraries import LibrarySnippet
-from kebab.library.extraction import SnippetChunker
-from kebab.library.snippets import make_snippet
+from kebab.library.snippets import SnippetChunker, make_snippet
 from kebab.parsing.registry import parser_for
 
 

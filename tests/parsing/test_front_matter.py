@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.parsing.front_matter import alias_list, date_of, lang_of, read_front_matter, title_of, trust_of, words_of
+from kebab.parsing.markdown import alias_list, date_of, lang_of, read_front_matter, title_of, trust_of, words_of
 
 BODY = "# Body\n"
 
@@ -143,7 +143,7 @@ def test_a_yaml_bomb_takes_little_time_and_gives_a_warning(name: str) -> None:
 )
 def test_endless_nesting_does_not_crash_the_process(source: str) -> None:
     """Runs in a process of its own, because an overflow of the C stack cannot be caught."""
-    script = "import sys; from kebab.parsing.front_matter import read_front_matter; print(read_front_matter(sys.stdin.read()).warning)"
+    script = "import sys; from kebab.parsing.markdown import read_front_matter; print(read_front_matter(sys.stdin.read()).warning)"
     ran = subprocess.run(
         [sys.executable, "-c", script], input=yaml(source), capture_output=True, text=True, check=False, timeout=30
     )

@@ -17,9 +17,8 @@ import pytest
 from kebab.config.settings import Settings
 from kebab.core.addresses import shown_address
 from kebab.core.errors import SourceError
-from kebab.sources.git_mirror import GitMirror, checked_ref, checked_url
+from kebab.sources.git_mirror import FetchLimits, GitMirror, checked_ref, checked_url
 from kebab.sources.origin import check_tags, forget_mirror, library_tree, origin_of
-from kebab.sources.web import FetchLimits
 
 if TYPE_CHECKING:
     from tests.conftest import Upstream
@@ -206,7 +205,7 @@ FETCHING = """
 import sys
 from pathlib import Path
 from kebab.sources.git_mirror import GitMirror
-from kebab.sources.web import FetchLimits
+from kebab.sources.git_mirror import FetchLimits
 tree = GitMirror(Path(sys.argv[1]), sys.argv[2], FetchLimits(60, 100)).fetch_branch("trunk")
 with tree.reading() as blobs:
     print(sorted((file.path, blobs.read(file)) for file in tree.files()))

@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from kebab.core.errors import SourceError
-from kebab.sources.web import FetchLimits, checked_web_address, fetch, repository_facts
+from kebab.sources.git_mirror import FetchLimits
+from kebab.sources.origin import checked_web_address, fetch, repository_facts
 
 LIMITS = FetchLimits(10, 1)
 

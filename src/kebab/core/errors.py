@@ -224,7 +224,11 @@ class Internal(KebabError, code="internal"):
 
     @classmethod
     def of(cls, error: BaseException) -> KebabError:
-        """The error to show for an uncaught exception: StoreError or DiskFull for a failing disk, else Internal."""
+        """The error to show for an uncaught exception: a KebabError itself, StoreError or DiskFull for a failing disk,
+        else Internal.
+        """
+        if isinstance(error, KebabError):
+            return error
         if isinstance(error, OSError) and error.filename is not None and error.errno in _STORAGE_ERRNOS:
             place = os.fsdecode(error.filename)
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError

@@ -7,20 +7,13 @@ from typing import Any
 
 from kebab.core.errors import GoldenSetError, UsageError
 from kebab.evaluation.metrics import LATENCY, is_better_lower, paired_difference, rounded, worst_of_groups
-from kebab.wire.evaluation import (
-    EvalChangeV1,
-    EvalComparisonV1,
-    EvalDifferenceV1,
-    EvalQueryV1,
-    EvalReportV1,
-    EvalTimingsV1,
-)
+from kebab.wire import evaluation as wire
 
-_Pair = tuple[EvalQueryV1, EvalQueryV1]
+_Pair = tuple[wire.EvalQueryV1, wire.EvalQueryV1]
 _NOTICEABLE = 1e-9
 
 
-def compare(a: EvalReportV1, b: EvalReportV1, *, metric: str | None = None) -> EvalComparisonV1:
+def compare(a: wire.EvalReportV1, b: wire.EvalReportV1, *, metric: str | None = None) -> wire.EvalComparisonV1:
     """Compares b with a on their common queries. `metric`, or nDCG, decides wins and losses."""
     others = {query.id: query for query in b.queries}
     pairs = [
@@ -31,13 +24,12 @@ def compare(a: EvalReportV1, b: EvalReportV1, *, metric: str | None = None) -> E
     names = [name for name in a.metrics if any(name in one.metrics and name in other.metrics for one, other in pairs)]
     chosen = metric or f"ndcg@{a.configuration.k}"
     if chosen not in names:
-        raise UsageError(
-            f"The two runs have no metric {chosen} in common.", hint=f"Metrics: {', '.join(names) or 'none'}."
-        )
+        hint = f"Metrics: {', '.join(names) or 'none'}."
+        raise UsageError(f"The two runs have no metric {chosen} in common.", hint=hint)
     changes = sorted(_changes(pairs, chosen), key=lambda change: (_gain(change.a, change.b, chosen), change.id))
     regressions = [change for change in changes if _gain(change.a, change.b, chosen) < 0]
     improvements = [change for change in reversed(changes) if _gain(change.a, change.b, chosen) > 0]
-    return EvalComparisonV1(
+    return wire.EvalComparisonV1(
         golden=a.golden,
         metric=chosen,
         wins=len(improvements),
@@ -61,13 +53,13 @@ def _of(pairs: Iterable[_Pair], metric: str) -> list[_Pair]:
     return [(one, other) for one, other in pairs if metric in one.metrics and metric in other.metrics]
 
 
-def _difference(pairs: Iterable[_Pair], metric: str, name: str) -> EvalDifferenceV1:
+def _difference(pairs: Iterable[_Pair], metric: str, name: str) -> wire.EvalDifferenceV1:
     both = _of(pairs, metric)
     a, b = ([query.metrics[metric] for query in side] for side in zip(*both, strict=True))
     return _between(a, b, metric, name)
 
 
-def _of_groups(pairs: Sequence[_Pair], k: int) -> list[EvalDifferenceV1]:
+def _of_groups(pairs: Sequence[_Pair], k: int) -> list[wire.EvalDifferenceV1]:
     """The difference in nDCG of the worst query in each group of paraphrases."""
     a, b = (
         worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in side))
@@ -78,7 +70,7 @@ def _of_groups(pairs: Sequence[_Pair], k: int) -> list[EvalDifferenceV1]:
     return [_between([a[group] for group in groups], [b[group] for group in groups], name, name)] if groups else []
 
 
-def _latency(a: EvalReportV1, b: EvalReportV1) -> list[EvalDifferenceV1]:
+def _latency(a: wire.EvalReportV1, b: wire.EvalReportV1) -> list[wire.EvalDifferenceV1]:
     """The difference in latency, query by query, if both runs were timed."""
     if a.timings is None or b.timings is None:
         return []
@@ -87,13 +79,13 @@ def _latency(a: EvalReportV1, b: EvalReportV1) -> list[EvalDifferenceV1]:
     return [_between([one[id] for id in both], [other[id] for id in both], LATENCY, LATENCY)] if both else []
 
 
-def _each(queries: Sequence[EvalQueryV1], timings: EvalTimingsV1 | None) -> dict[str, float]:
+def _each(queries: Sequence[wire.EvalQueryV1], timings: wire.EvalTimingsV1 | None) -> dict[str, float]:
     return dict(zip((query.id for query in queries), timings.each if timings else (), strict=False))
 
 
-def _between(a: Sequence[float], b: Sequence[float], metric: str, name: str) -> EvalDifferenceV1:
+def _between(a: Sequence[float], b: Sequence[float], metric: str, name: str) -> wire.EvalDifferenceV1:
     interval = paired_difference(a, b)
-    return EvalDifferenceV1(
+    return wire.EvalDifferenceV1(
         metric=name,
         queries=len(a),
         a=rounded(sum(a) / len(a)),
@@ -106,8 +98,8 @@ def _between(a: Sequence[float], b: Sequence[float], metric: str, name: str) -> 
 
 
 def _sliced(
-    pairs: Sequence[_Pair], metric: str, names_of: Callable[[EvalQueryV1], Sequence[str]]
-) -> list[EvalDifferenceV1]:
+    pairs: Sequence[_Pair], metric: str, names_of: Callable[[wire.EvalQueryV1], Sequence[str]]
+) -> list[wire.EvalDifferenceV1]:
     names = sorted({name for one, _ in _of(pairs, metric) for name in names_of(one)})
     return [
         _difference([pair for pair in pairs if name in names_of(pair[0])], metric, f"{metric}[{name}]")
@@ -119,9 +111,9 @@ def _gain(a: float, b: float, metric: str) -> float:
     return a - b if is_better_lower(metric) else b - a
 
 
-def _changes(pairs: Sequence[_Pair], metric: str) -> list[EvalChangeV1]:
+def _changes(pairs: Sequence[_Pair], metric: str) -> list[wire.EvalChangeV1]:
     return [
-        EvalChangeV1(
+        wire.EvalChangeV1(
             id=one.id,
             query=one.query,
             a=one.metrics[metric],
@@ -135,7 +127,7 @@ def _changes(pairs: Sequence[_Pair], metric: str) -> list[EvalChangeV1]:
     ]
 
 
-def _changed(a: EvalReportV1, b: EvalReportV1) -> dict[str, list[Any]]:
+def _changed(a: wire.EvalReportV1, b: wire.EvalReportV1) -> dict[str, list[Any]]:
     """The settings and facts in which the runs differ."""
     both = (
         a.configuration.settings.keys() & b.configuration.settings.keys()
@@ -144,7 +136,7 @@ def _changed(a: EvalReportV1, b: EvalReportV1) -> dict[str, list[Any]]:
     return {name: [one.get(name), other.get(name)] for name in {**one, **other} if one.get(name) != other.get(name)}
 
 
-def _described(report: EvalReportV1, settings: Collection[str]) -> dict[str, Any]:
+def _described(report: wire.EvalReportV1, settings: Collection[str]) -> dict[str, Any]:
     configuration, index = report.configuration, report.index
     return {
         "program": configuration.program,
@@ -158,7 +150,7 @@ def _described(report: EvalReportV1, settings: Collection[str]) -> dict[str, Any
     }
 
 
-def _notices(a: EvalReportV1, b: EvalReportV1, common: int) -> list[str]:
+def _notices(a: wire.EvalReportV1, b: wire.EvalReportV1, common: int) -> list[str]:
     said = []
     if a.golden.sha256 != b.golden.sha256:
         same_name = a.golden.name == b.golden.name

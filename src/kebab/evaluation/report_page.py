@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from kebab.core.citations import parse
+from kebab.core.citations import Citation, parse
 from kebab.core.ports import ChunkContext
 from kebab.core.search import Duplicate, SearchHit
-from kebab.core.spans import LineSpan, PageSpan
+from kebab.core.spans import PageSpan
 from kebab.evaluation.metrics import Lines, is_better_lower, line_recall
 from kebab.evaluation.runner import corpus_hash, lines_of
 from kebab.knowledge_base import KnowledgeBase
@@ -145,12 +145,8 @@ def _rank(hit: SearchHit) -> str:
 
 
 def _lines(thing: EvalExpectedV1) -> Lines | None:
-    _, span = parse(thing.name)
-    if thing.doc_id is None:
-        return None
-    if isinstance(span, LineSpan):
-        return Lines(thing.doc_id, span.start, span.end)
-    return Lines(thing.doc_id, span.page, span.page, page=True) if isinstance(span, PageSpan) else None
+    path, span = parse(thing.name)
+    return lines_of(thing.doc_id, Citation(path, span)) if thing.doc_id is not None and span is not None else None
 
 
 def _is_page(span: object, name: str) -> bool:
@@ -171,9 +167,7 @@ _MEANINGS = {
 }
 
 
-def report_page(
-    report: EvalReportV1, misses: Mapping[str, Sequence[Miss]] | None, *, most_bytes: int = MOST_BYTES
-) -> str:
+def report_page(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]] | None) -> str:
     """The page of a run. `misses` is None if they cannot be explained. Lists of hits are shortened to keep it small."""
     from jinja2 import Environment, StrictUndefined
 
@@ -204,7 +198,7 @@ def report_page(
             shows_all=shown == _HITS_SHOWN[0],
             settings=_settings(report),
         )
-        if len(page.encode("utf-8")) <= most_bytes:
+        if len(page.encode("utf-8")) <= MOST_BYTES:
             break
     return page
 

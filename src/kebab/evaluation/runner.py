@@ -27,22 +27,17 @@ from kebab.core.search import Duplicate, SearchHit, SearchResponse
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import nfc
 from kebab.evaluation import metrics
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet, file_stem, listed
+from kebab.evaluation.files import GoldenQuery, GoldenSet, file_stem, listed
 from kebab.evaluation.metrics import Lines, rounded
 from kebab.knowledge_base import KnowledgeBase
 from kebab.search.options import FILTERS, SearchRequest
+from kebab.wire import evaluation as wire
 from kebab.wire import view
-from kebab.wire.evaluation import (
-    EvalAnswerV1,
-    EvalConfigurationV1,
-    EvalExpectedV1,
-    EvalHitV1,
-    EvalIndexV1,
-    EvalQueryV1,
-    EvalReportV1,
-    EvalSliceV1,
-    EvalSourceV1,
-    EvalTimingsV1,
+
+_UNKNOWN = "Correct them (see: kb list docs), ingest what is missing, or add --skip-unknown to count these as missed."
+_UNKNOWN_IN_COLLECTION = (
+    "Add --ingest, if the collection is not indexed yet. What its judgements name and its corpus.jsonl lacks counts as "
+    "missed with --skip-unknown."
 )
 
 
@@ -119,27 +114,12 @@ def judge(
     """
     names = _Names(kb, documents)
     judgements = [_judgement(query, names) for query in golden.queries]
-    unknown = list(
-        dict.fromkeys(
-            f"{thing.name}" for judgement in judgements for thing in judgement.expected if thing.doc_id is None
-        )
-    )
+    things = [thing for judgement in judgements for thing in judgement.expected]
+    unknown = list(dict.fromkeys(thing.name for thing in things if thing.doc_id is None))
     if unknown and not skip_unknown:
-        raise NotFound(
-            f"{golden.name} expects what is not in the index, {len(unknown):,} in all: {listed(unknown)}.",
-            hint=_what_to_do(golden),
-        )
+        message = f"{golden.name} expects what is not in the index, {len(unknown):,} in all: {listed(unknown)}."
+        raise NotFound(message, hint=_UNKNOWN_IN_COLLECTION if golden.kind == "beir" else _UNKNOWN)
     return judgements, unknown
-
-
-def _what_to_do(golden: GoldenSet) -> str:
-    if golden.kind == "beir":
-        return (
-            "Add --ingest, if the collection is not indexed yet. What its judgements name and its corpus.jsonl lacks "
-            "counts as missed "
-            "with --skip-unknown."
-        )
-    return "Correct them (see: kb list docs), ingest what is missing, or add --skip-unknown to count these as missed."
 
 
 class _Names:
@@ -169,9 +149,8 @@ class _Names:
         found = self._by_name.get(name) or self._by_stem.get(name) or self._by_stem.get(file_stem(name)) or []
         if len(found) > 1:
             both = ", ".join(f"{record.source}:{record.path}" for record in found)
-            raise Ambiguous(
-                f"{name} is expected and fits {len(found)} documents: {both}.", hint="Write it as SOURCE:path."
-            )
+            hint = "Write it as SOURCE:path."
+            raise Ambiguous(f"{name} is expected and fits {len(found)} documents: {both}.", hint=hint)
         return found[0] if found else None
 
     def chunk(self, name: str) -> tuple[str, DocumentRecord | None] | None:
@@ -253,7 +232,7 @@ def run(
     kb: KnowledgeBase,
     golden: GoldenSet,
     options: RunOptions = RunOptions(),  # noqa: B008 - immutable
-) -> EvalReportV1:
+) -> wire.EvalReportV1:
     """Runs all queries and returns the report. Unknown ids raise an error before the first search."""
     documents = kb.documents()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
@@ -263,13 +242,16 @@ def run(
     if options.timings:
         for first in {language_of(query.query): query for query in golden.queries}.values():
             search_for(searching, first, request)  # loading a model is not part of a query's time
-    with ThreadPoolExecutor(_workers(kb.settings, options)) as threads:
+    # One query at a time if each is timed, or if a chat model answers, which may take no more.
+    alone = options.timings or (options.ask and kb.settings.ask.model)
+    with ThreadPoolExecutor(1 if alone else min(_MOST_AT_ONCE, os.cpu_count() or 1)) as threads:
         done = list(threads.map(partial(_done, searching, request, options), judgements))
     queries = [one.query for one in done]
     notices = Counter(code for one in done for code in one.notices)
-    rows = [query.metrics for query in queries]
-    values, counted = metrics.means([*rows, *_worst_of_groups(queries, options.k)])
-    return EvalReportV1(
+    worst = metrics.worst_of_groups(f"ndcg@{options.k}", ((query.group, query.metrics) for query in queries))
+    rows = [{f"worst_paraphrase_ndcg@{options.k}": value} for value in worst.values()]
+    values, counted = metrics.means([*(query.metrics for query in queries), *rows])
+    return wire.EvalReportV1(
         golden=golden.as_wire(),
         configuration=_configuration(kb.settings, request, options),
         index=_index(kb, documents, done[-1].index_version if done else ""),
@@ -288,7 +270,7 @@ def run(
 
 
 class _Done(NamedTuple):
-    query: EvalQueryV1
+    query: wire.EvalQueryV1
     notices: frozenset[str]
     index_version: str
     milliseconds: float
@@ -303,20 +285,13 @@ def _done(kb: KnowledgeBase, request: SearchRequest, options: RunOptions, judgem
     return _Done(_query(judgement, response, answer, options.k), notices, response.index_version, taken)
 
 
-def _workers(settings: Settings, options: RunOptions) -> int:
-    """How many queries run at once: one if each is timed, or if a chat model answers, which may take no more."""
-    alone = options.timings or (options.ask and settings.ask.model)
-    return 1 if alone else min(_MOST_AT_ONCE, os.cpu_count() or 1)
-
-
 def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
     """The response to one query; a query that cannot be parsed is an error of the golden set."""
     try:
         return kb.search(request._replace(query=golden.query), without_snippets=True)
     except QueryError as error:
-        raise GoldenSetError(
-            f"The query {golden.id} cannot be searched for: {error.message}", hint=error.hint
-        ) from error
+        hint = error.hint
+        raise GoldenSetError(f"The query {golden.id} cannot be searched for: {error.message}", hint=hint) from error
 
 
 def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[str, float]:
@@ -348,14 +323,20 @@ def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[s
 def cited(hits: Sequence[SearchHit]) -> list[Lines]:
     """The lines that the hits and their duplicates cite."""
     places: list[SearchHit | Duplicate] = [*hits, *(copy for hit in hits for copy in hit.duplicates)]
-    return [lines for lines in (lines_of(place.doc_id, place.citation) for place in places) if lines is not None]
+    return _all_lines((place.doc_id, place.citation) for place in places)
 
 
-def _query(judgement: Judgement, response: SearchResponse, answer: Answer | None, k: int) -> EvalQueryV1:
+def _all_lines(places: Iterable[tuple[str, Citation | None]]) -> list[Lines]:
+    """The lines and pages that citations in documents cover."""
+    found = (lines_of(doc_id, citation) for doc_id, citation in places if citation is not None)
+    return [lines for lines in found if lines is not None]
+
+
+def _query(judgement: Judgement, response: SearchResponse, answer: Answer | None, k: int) -> wire.EvalQueryV1:
     golden, hits = judgement.golden, response.hits
     values = values_of(judgement, hits, k) | (_values_of_answer(judgement, answer) if answer is not None else {})
     return view(
-        EvalQueryV1,
+        wire.EvalQueryV1,
         golden,
         lang=language_of(golden.query),
         types=list(judgement.types),
@@ -366,20 +347,20 @@ def _query(judgement: Judgement, response: SearchResponse, answer: Answer | None
     )
 
 
-def _expected(thing: Expected, judgement: Judgement, hits: Sequence[SearchHit]) -> EvalExpectedV1:
+def _expected(thing: Expected, judgement: Judgement, hits: Sequence[SearchHit]) -> wire.EvalExpectedV1:
     if thing.kind == "span":
         covered = metrics.line_recall([thing.lines], cited(hits)) if thing.lines else 0.0
         met = [hit for hit in hits if thing.lines and metrics.line_recall([thing.lines], cited([hit]))]
     else:
         met = [hit for hit in hits if thing.unit in judgement.units_of(hit)]
         covered = float(bool(met))
-    return view(EvalExpectedV1, thing, rank=met[0].rank if met else None, covered=rounded(covered))
+    return view(wire.EvalExpectedV1, thing, rank=met[0].rank if met else None, covered=rounded(covered))
 
 
-def _hit(hit: SearchHit, judgement: Judgement) -> EvalHitV1:
+def _hit(hit: SearchHit, judgement: Judgement) -> wire.EvalHitV1:
     grades = judgement.grades
     grade = max(grades.get(unit, 0) for unit in judgement.units_of(hit))
-    return view(EvalHitV1, hit, citation=hit.citation.uri, score=rounded(hit.score), grade=grade)
+    return view(wire.EvalHitV1, hit, citation=hit.citation.uri, score=rounded(hit.score), grade=grade)
 
 
 # --- answers
@@ -402,26 +383,17 @@ def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
         values["answer_forbidden"] = float(text is not None and metrics.share_contained(golden.forbidden, [text]) > 0)
     if judgement.spans:
         # Recall counts whole cited passages; `quoted_expected` counts only the quoted lines, which may be fewer.
-        passages = [lines_of(citation.doc_id, citation.citation) for citation in answer.citations]
-        values["answer_line_recall"] = metrics.line_recall(
-            judgement.spans, [lines for lines in passages if lines is not None]
-        )
-        values["quoted_expected"] = float(
-            any(metrics.line_recall([wanted], _quoted(answer)) > 0 for wanted in judgement.spans)
-        )
+        passages = _all_lines((citation.doc_id, citation.citation) for citation in answer.citations)
+        quoted = _all_lines((citation.doc_id, citation.quoted_at) for citation in answer.citations)
+        values["answer_line_recall"] = metrics.line_recall(judgement.spans, passages)
+        values["quoted_expected"] = float(metrics.line_recall(judgement.spans, quoted) > 0)
     return values
 
 
-def _quoted(answer: Answer) -> list[Lines]:
-    """The quoted lines only, without the rest of their passages."""
-    places = [(citation.doc_id, citation.quoted_at) for citation in answer.citations if citation.quoted_at is not None]
-    return [lines for lines in (lines_of(*place) for place in places) if lines is not None]
-
-
-def _answer(answer: Answer) -> EvalAnswerV1:
+def _answer(answer: Answer) -> wire.EvalAnswerV1:
     quoted = (citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)
     return view(
-        EvalAnswerV1,
+        wire.EvalAnswerV1,
         answer,
         refused=answer.text is None,
         claims=len(answer.claims),
@@ -433,25 +405,20 @@ def _answer(answer: Answer) -> EvalAnswerV1:
 # --- over all queries
 
 
-def _worst_of_groups(queries: Sequence[EvalQueryV1], k: int) -> list[dict[str, float]]:
-    worst = metrics.worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in queries))
-    return [{f"worst_paraphrase_ndcg@{k}": value} for value in worst.values()]
-
-
-def _slices(queries: Sequence[EvalQueryV1], names_of: Any) -> list[EvalSliceV1]:
-    by_name: dict[str, list[EvalQueryV1]] = {}
+def _slices(queries: Sequence[wire.EvalQueryV1], names_of: Any) -> list[wire.EvalSliceV1]:
+    by_name: dict[str, list[wire.EvalQueryV1]] = {}
     for query in queries:
         for name in names_of(query):
             by_name.setdefault(name, []).append(query)
     return [
-        EvalSliceV1(name=name, queries=len(own), metrics=metrics.means(query.metrics for query in own)[0])
+        wire.EvalSliceV1(name=name, queries=len(own), metrics=metrics.means(query.metrics for query in own)[0])
         for name, own in sorted(by_name.items())
     ]
 
 
-def _timings(taken: Sequence[float]) -> EvalTimingsV1:
+def _timings(taken: Sequence[float]) -> wire.EvalTimingsV1:
     p50, p95, p99 = (round(metrics.percentile(taken, share), 3) for share in (0.5, 0.95, 0.99))
-    return EvalTimingsV1(
+    return wire.EvalTimingsV1(
         p50=p50,
         p95=p95,
         p99=p99,
@@ -463,7 +430,7 @@ def _timings(taken: Sequence[float]) -> EvalTimingsV1:
 # --- configuration and index
 
 
-def _configuration(settings: Settings, request: SearchRequest, options: RunOptions) -> EvalConfigurationV1:
+def _configuration(settings: Settings, request: SearchRequest, options: RunOptions) -> wire.EvalConfigurationV1:
     defaults = SearchRequest()
     chosen = {
         name: value
@@ -482,7 +449,7 @@ def _configuration(settings: Settings, request: SearchRequest, options: RunOptio
         "embedding.cross_language": settings.embedding.cross_language,
         "embedding.model": _model_name(settings.embedding.model),
     }
-    return EvalConfigurationV1(
+    return wire.EvalConfigurationV1(
         program=f"kebab {__version__}",
         k=options.k,
         hits=options.hits or options.k,
@@ -498,13 +465,13 @@ def _model_name(model: str) -> str:
     return f"{kind}:{PurePath(name).name}" if colon and kind == "onnx" else model.strip()
 
 
-def _index(kb: KnowledgeBase, documents: Sequence[DocumentRecord], index_version: str) -> EvalIndexV1:
-    return EvalIndexV1(
+def _index(kb: KnowledgeBase, documents: Sequence[DocumentRecord], index_version: str) -> wire.EvalIndexV1:
+    return wire.EvalIndexV1(
         index_version=index_version,
         sha256=corpus_hash(documents),
         documents=len(documents),
         sources=[
-            view(EvalSourceV1, source, branch=place and place.branch, commit=place and place.commit)
+            view(wire.EvalSourceV1, source, branch=place and place.branch, commit=place and place.commit)
             for source in kb.sources()
             for place in (source.repository,)
         ],

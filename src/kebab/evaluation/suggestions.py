@@ -102,11 +102,9 @@ def _query(section: _Section, *, repeated: bool) -> str:
     """The heading; if it alone is too general ("Overview"), with the heading above it."""
     above = section.parent or section.document.title
     alone = not repeated and len(section.heading.split()) > 2
-    return (
-        section.heading
-        if alone or above.casefold() == section.heading.casefold() or not above
-        else f"{above}: {section.heading}"
-    )
+    if alone or above.casefold() == section.heading.casefold() or not above:
+        return section.heading
+    return f"{above}: {section.heading}"
 
 
 def _slug(query: str) -> str:

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from kebab.core.errors import UsageError
-from kebab.evaluation.golden_sets import GoldenSet
+from kebab.evaluation.files import GoldenSet
 from kebab.evaluation.metrics import paired_difference, rounded
 from kebab.evaluation.runner import Judgement, RunOptions, judge, search_for, values_of
 from kebab.knowledge_base import KnowledgeBase
@@ -35,11 +35,8 @@ Tell = Callable[[int, int], None]
 
 def tune(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions, *, tell: Tell | None = None) -> EvalTuningV1:
     """Returns the recommended settings, if any, without writing them."""
-    judgements = [
-        judgement
-        for judgement in judge(golden, kb, kb.documents(), skip_unknown=options.skip_unknown)[0]
-        if judgement.grades
-    ]
+    found, _ = judge(golden, kb, kb.documents(), skip_unknown=options.skip_unknown)
+    judgements = [judgement for judgement in found if judgement.grades]
     if len(judgements) < _LEAST_QUERIES:
         raise UsageError(
             f"{golden.name} has {len(judgements)} queries that expect a document, too few to tune on.",
@@ -117,11 +114,9 @@ def _families(kb: KnowledgeBase, request: SearchRequest, judgements: Sequence[Ju
     """Groups of candidates. The best of each group may be combined."""
     now = kb.settings.search
     other_scripts = any(not judgement.golden.query.isascii() for judgement in judgements)
-    families = (
-        [[dict(zip(_COLUMNS, values, strict=True)) for values in product(*_COLUMNS.values())]]
-        if request.mode != "vector"
-        else []
-    )
+    families: list[list[dict[str, Any]]] = []
+    if request.mode != "vector":
+        families.append([dict(zip(_COLUMNS, values, strict=True)) for values in product(*_COLUMNS.values())])
     if request.mode in (None, "hybrid"):
         fusions: list[dict[str, Any]] = []
         if request.fusion in (None, "rrf"):

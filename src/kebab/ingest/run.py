@@ -14,32 +14,23 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import Settings, all_settings
-from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name, document_id
+from kebab.core.documents import Chunk, ParsedDocument, Source, bounded, date_in_name, document_id
 from kebab.core.errors import Corrupt, ModelError, NotFound, ParseError, SourceError, UsageError, only_parse_errors
-from kebab.core.ports import BackgroundParser, FileState, IndexedDocument, Parser, Progress
+from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc, storable, whole_characters
 from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import Failure, IngestReport, quiet
 from kebab.ingest.sources import Scope, resolve, roots_below
 from kebab.parsing import markdown
 from kebab.parsing.registry import parser_for
-from kebab.sources.folder import (
-    FileBytes,
-    FolderScan,
-    FoundFile,
-    Skip,
-    found_file,
-    is_too_large,
-    read_file,
-    scan_folder,
-)
+from kebab.sources import folder as on_disk
 from kebab.sources.git_repository import repository_of
 
 if TYPE_CHECKING:
@@ -95,25 +86,30 @@ def nothing_yet() -> UsageError:
     return UsageError("There is nothing to ingest yet.", hint="Name a folder: kb ingest ~/notes")
 
 
-class Fingerprints:
-    """Computes a hash per parser of everything besides the file that shapes chunks: parser, chunker and settings.
-    Unchanged files are indexed again if the hash differs from the stored one.
+def fingerprints(settings: Settings, chunker_version: str) -> Callable[[str], str]:
+    """A function that returns, for the version of a parser, a hash of everything besides the file that shapes chunks:
+    parser, chunker and settings. Unchanged files are indexed again if the hash differs from the stored one.
     """
+    shaping = {
+        item.key: getattr(getattr(settings, item.section), item.name) for item in all_settings() if item.changes_index
+    }
 
-    def __init__(self, settings: Settings, chunker_version: str) -> None:
-        shaping = {
-            item.key: getattr(getattr(settings, item.section), item.name)
-            for item in all_settings()
-            if item.changes_index
-        }
-        self._shaping = [chunker_version, shaping]
-        self._known: dict[str, str] = {}
+    @cache
+    def of(parser_version: str) -> str:
+        parts = json.dumps([parser_version, chunker_version, shaping], sort_keys=True)
+        return sha256(parts.encode()).hexdigest()[:12]
 
-    def of(self, parser_version: str) -> str:
-        if parser_version not in self._known:
-            parts = json.dumps([parser_version, *self._shaping], sort_keys=True)
-            self._known[parser_version] = sha256(parts.encode()).hexdigest()[:12]
-        return self._known[parser_version]
+    return of
+
+
+def chunked(parse: Callable[[], ParsedDocument], chunker: Chunker) -> tuple[ParsedDocument, list[Chunk]]:
+    """Parses and chunks a document. Raises no other error than ParseError."""
+    with only_parse_errors():
+        parsed = bounded(parse())
+        chunks = chunker.chunk(parsed)
+    if not chunks:
+        raise ParseError("There is no text in it.", reason="empty")
+    return parsed, chunks
 
 
 def ingest(
@@ -188,7 +184,7 @@ class Ingest:
         self._progress: Progress = progress or quiet
         self._started = time.perf_counter()
         self._chunker = StructureChunker(self._settings.chunking)
-        self._fingerprints = Fingerprints(self._settings, self._chunker.version)
+        self._fingerprint_of = fingerprints(self._settings, self._chunker.version)
         self._group: list[_Waiting] = []
         self._group_since = 0.0
         report.started = True
@@ -264,7 +260,7 @@ class Ingest:
 
     def _document_of_text(self, text: str, title: str) -> IndexedDocument:
         data = text.encode("utf-8", "surrogatepass")
-        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprints.of("stdin"))
+        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprint_of("stdin"))
         parse = partial(markdown.parse_markdown, text, title, doc_type="note", format="stdin")
         return self._document(STDIN_SOURCE, title, parse, state, time.time(), "primary")
 
@@ -277,16 +273,16 @@ class Ingest:
             if not root.is_file():
                 hint = "Its text stays searchable; restore it or remove the source."
                 raise SourceError(f"The file {root} is not there.", hint=hint, path=str(root))
-            scan = FolderScan()
-            file = found_file(root, nfc(root.name))
-            if is_too_large(file.size, self._settings.ingest):
-                scan.skips.append(Skip(file.path, "too_large"))
+            scan = on_disk.FolderScan()
+            file = on_disk.found_file(root, nfc(root.name))
+            if on_disk.is_too_large(file.size, self._settings.ingest):
+                scan.skips.append(on_disk.Skip(file.path, "too_large"))
             else:
                 scan.files.append(file)
         else:
             others = [Path(other.root or "") for other in roots_below(source, known, "folder")]
             own = {str(path) for path in self._session.store.own_files()}
-            scan = scan_folder(root, self._settings.ingest, exclude=own, other_sources=others)
+            scan = on_disk.scan_folder(root, self._settings.ingest, exclude=own, other_sources=others)
             self._absorb_lone_files(source, known, {file.absolute: file.path for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:
@@ -311,7 +307,9 @@ class Ingest:
                 self._store.absorb_source(lone.name, folder.name, path)
                 self.report.absorbed.append(lone.name)
 
-    def _take_files(self, source: Source, files: Sequence[FoundFile], states: Mapping[str, FileState]) -> set[str]:
+    def _take_files(
+        self, source: Source, files: Sequence[on_disk.FoundFile], states: Mapping[str, FileState]
+    ) -> set[str]:
         """Indexes new and changed files, and returns the paths that must stay in the index. Parsers in other processes
         get several files in advance; documents are written in order.
         """
@@ -322,7 +320,7 @@ class Ingest:
             for number, file in enumerate(files):
                 self._progress("file", source=source.name, path=file.path, done=number, total=len(files))
                 known = states.get(file.path)
-                fingerprint = self._fingerprints.of(self._parser_for(file.path).version)
+                fingerprint = self._fingerprint_of(self._parser_for(file.path).version)
                 if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
                     self.report.unchanged += 1
                 elif begun := self._begin_file(source, file, known, fingerprint, keep):
@@ -340,13 +338,15 @@ class Ingest:
         return keep
 
     def _begin_file(
-        self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str, keep: set[str]
+        self, source: Source, file: on_disk.FoundFile, known: FileState | None, fingerprint: str, keep: set[str]
     ) -> _Begun | None:
         """Reads the file, and begins to parse it if it has changed. A file that cannot be read now stays indexed."""
         started = time.perf_counter()
         try:
             settings = self._settings.ingest
-            read = read_file(file.absolute, settings, follow_link=settings.follow_links or source.kind == "file")
+            read = on_disk.read_file(
+                file.absolute, settings, follow_link=settings.follow_links or source.kind == "file"
+            )
         except FileNotFoundError:  # deleted since the folder was scanned
             self.report.scanned -= 1
             keep.discard(file.path)
@@ -377,7 +377,7 @@ class Ingest:
         document = partial(self._document, source.name, file.path, parsed, state, read.modified, trust)
         return _Begun(file.path, known is None, read.size, document, elsewhere, time.perf_counter() - started)
 
-    def _date_of_touched(self, source: str, path: str, known: FileState, read: FileBytes) -> str:
+    def _date_of_touched(self, source: str, path: str, known: FileState, read: on_disk.FileBytes) -> str:
         """Returns the date of a file whose time changed, not its content: the document's own, or else the new time."""
         date, modified = self._store.date_of(source, path), _moment(read.modified)
         if known.mtime_ns is not None:
@@ -408,12 +408,7 @@ class Ingest:
     def _document(
         self, source: str, path: str, parse: Callable[[], ParsedDocument], state: FileState, modified: float, trust: str
     ) -> IndexedDocument:
-        """Parses and chunks a document. Raises no other error than ParseError."""
-        with only_parse_errors():
-            parsed = bounded(parse())
-            chunks = self._chunker.chunk(parsed)
-        if not chunks:
-            raise ParseError("There is no text in it.", reason="empty")
+        parsed, chunks = chunked(parse, self._chunker)
         date, trust = _date(parsed, path, modified), parsed.trust_level or trust
         return IndexedDocument(source, path, state, parsed, chunks, self._chunker.version, date, trust)
 

@@ -194,7 +194,5 @@ def _refuse_empty(source: str, note: ContextNote, paths: Sequence[str]) -> None:
         return
     folders = sorted({path.partition("/")[0] for path in paths if "/" in path})
     named = ", ".join(folders[:_MOST_FOLDERS_NAMED]) + (" …" if len(folders) > _MOST_FOLDERS_NAMED else "")
-    raise NotFound(
-        f"The source {source} has no document in {note.folder}.",
-        hint=f"Folders there: {named}." if folders else "Its documents lie in no folder: describe the source itself.",
-    )
+    hint = f"Folders there: {named}." if folders else "Its documents lie in no folder: describe the source itself."
+    raise NotFound(f"The source {source} has no document in {note.folder}.", hint=hint)

@@ -1,4 +1,4 @@
-"""The operations that HTTP and MCP share, the checks of their arguments, and the threads that run them.
+"""The operations that HTTP and MCP share, and the threads that run them.
 
 Most operations take plain options and return wire objects.
 """
@@ -23,19 +23,9 @@ from kebab.core.errors import KebabError, Refused, TimedOut, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.search.fetching import Opened, open_cited
 from kebab.search.options import ALIASES, FILTERS, SearchRequest
-from kebab.wire import viewed
+from kebab.wire import records, viewed
 from kebab.wire.answers import AnswerV1, answer_v1
 from kebab.wire.libraries import LibraryListV1, library_list_v1
-from kebab.wire.records import (
-    ChunkInspectionV1,
-    DocSummaryV1,
-    FetchResultV1,
-    ListV1,
-    chunk_inspection_v1,
-    doc_summary_v1,
-    fetch_result_v1,
-    list_v1,
-)
 from kebab.wire.search import SearchResponseV1, search_response_v1
 from kebab.wire.serving import HealthV1, StatusV1
 
@@ -44,7 +34,7 @@ if TYPE_CHECKING:
     from kebab.core.records import TagRecord
     from kebab.ingest.report import IngestReport
     from kebab.knowledge_base import KnowledgeBase
-    from kebab.library.docs import LibraryDocs
+    from kebab.library.libraries import LibraryDocs
     from kebab.library.ranking import LibraryMatch
 
 MOST_DOCUMENTS = 1000
@@ -96,7 +86,7 @@ class Service:
         chunk_id: str | None = None,
         max_tokens: int | None = None,
         offset: int = 0,
-    ) -> FetchResultV1:
+    ) -> records.FetchResultV1:
         """The text of a citation, a document (by id or path) or a chunk. Exactly one of them must be named."""
         if sum(key is not None for key in (uri, doc_id, chunk_id)) != 1:
             raise UsageError(
@@ -111,11 +101,11 @@ class Service:
             fetched = self.kb.fetch_document(doc_id)
         else:
             fetched = self.kb.fetch_cited(uri or "")
-        return fetch_result_v1(fetched, offset=offset, max_tokens=max_tokens)
+        return records.fetch_result_v1(fetched, offset=offset, max_tokens=max_tokens)
 
-    def span(self, uri: str) -> FetchResultV1:
+    def span(self, uri: str) -> records.FetchResultV1:
         """The text of exactly the lines or the page that a citation names."""
-        return fetch_result_v1(self.kb.fetch_span(uri))
+        return records.fetch_result_v1(self.kb.fetch_span(uri))
 
     def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
         """The whole cited document and the position of the cited passage in it."""
@@ -127,12 +117,12 @@ class Service:
         with self.kb.catalog() as catalog:
             return catalog.paths_beside(doc_id, paths)
 
-    def document(self, doc_id: str) -> DocSummaryV1:
+    def document(self, doc_id: str) -> records.DocSummaryV1:
         """A document and its chunks, by the document's id or path."""
-        return doc_summary_v1(*self.kb.document(doc_id))
+        return records.doc_summary_v1(*self.kb.document(doc_id))
 
-    def chunk(self, chunk_id: str) -> ChunkInspectionV1:
-        return chunk_inspection_v1(self.kb.chunk(chunk_id))
+    def chunk(self, chunk_id: str) -> records.ChunkInspectionV1:
+        return records.chunk_inspection_v1(self.kb.chunk(chunk_id))
 
     def ask(
         self,
@@ -151,7 +141,7 @@ class Service:
 
     # --- lists
 
-    def documents(self, options: Mapping[str, Any], *, limit: int = 100, offset: int = 0) -> ListV1:
+    def documents(self, options: Mapping[str, Any], *, limit: int = 100, offset: int = 0) -> records.ListV1:
         """One page of the documents that pass the filters."""
         checked("limit", limit, int, least=1, most=MOST_DOCUMENTS)
         checked("offset", offset, int, least=0, most=MOST_OFFSET)
@@ -159,20 +149,16 @@ class Service:
             if ALIASES.get(name, name) not in FILTERS:
                 raise unknown(name, (*FILTERS, "limit", "offset"))
         filters = self.kb.filters_of(SearchRequest.from_options(options))
-        return list_v1(
-            "docs",
-            self.kb.count_documents(filters),
-            self.kb.documents(filters, limit=limit, offset=offset),
-            offset=offset,
-        )
+        found = self.kb.documents(filters, limit=limit, offset=offset)
+        return records.list_v1("docs", self.kb.count_documents(filters), found, offset=offset)
 
-    def sources(self) -> ListV1:
+    def sources(self) -> records.ListV1:
         found = self.kb.sources()
-        return list_v1("sources", len(found), found)
+        return records.list_v1("sources", len(found), found)
 
-    def tags(self) -> ListV1:
+    def tags(self) -> records.ListV1:
         found = self.kb.tags()
-        return list_v1("tags", len(found), found)
+        return records.list_v1("tags", len(found), found)
 
     def filter_choices(self) -> FilterChoices:
         sources = [source.name for source in self.kb.sources()]
@@ -279,32 +265,3 @@ class Workers:
         if long not in self._limiters:
             self._limiters[long] = anyio.CapacityLimiter(1 if long else max(4, (os.cpu_count() or 2) + 2))
         return self._limiters[long]
-
-
-Schema = Mapping[str, Any]
-KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}
-
-
-def checked_argument(name: str, value: Any, schema: Schema) -> Any:
-    """Returns the value if its schema allows it (as an integer, 10.0 becomes 10); otherwise raises UsageError."""
-    kind = KINDS[schema["type"]]
-    text = schema.get("items", schema)
-    value = checked(
-        name,
-        value,
-        kind,
-        least=schema.get("minimum"),
-        most=schema.get("maximum"),
-        choices=text.get("enum", ()),
-        longest=text.get("maxLength"),
-        may_be_empty="minLength" not in text and "pattern" not in text,
-    )
-    if kind is list and any("\0" in item for item in value):
-        raise UsageError(f"{name} contains a null character.", hint="Send plain text.")
-    return value
-
-
-def require(names: Iterable[str], given: Mapping[str, Any]) -> None:
-    for name in names:
-        if name not in given:
-            raise UsageError(f"{name} is missing.", hint="It has to be named.")

@@ -6,49 +6,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.config.loading import cache_folder
+from kebab.core import errors, ports
 from kebab.core.addresses import shown_address, without_password
-from kebab.core.documents import bounded
-from kebab.core.errors import (
-    KebabError,
-    ModelError,
-    NotFound,
-    NothingIndexable,
-    ParseError,
-    SourceError,
-    UsageError,
-    only_parse_errors,
-)
 from kebab.core.libraries import Library
-from kebab.core.ports import (
-    EmbeddingModels,
-    FileReader,
-    FileState,
-    FileTree,
-    IndexedDocument,
-    Parser,
-    Progress,
-    TreeFile,
-)
 from kebab.core.text import one_line
 from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import Failure, IngestReport, quiet
-from kebab.ingest.run import Fingerprints
-from kebab.library.docs import refuse_other_organisations
-from kebab.library.extraction import SnippetChunker
+from kebab.ingest.run import chunked, fingerprints
 from kebab.library.library_file import import_vectors, import_version, is_library_file, open_library_file
-from kebab.library.ranking import to_fixed, trust_score
-from kebab.library.snippets import is_llms_txt
+from kebab.library.ranking import refuse_other_organisations, to_fixed, trust_score
+from kebab.library.snippets import SnippetChunker, is_llms_txt
 from kebab.library.steering import Steering, documentation_files, steering_of
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
 from kebab.library.versions import ordered
 from kebab.sources.git_repository import on_github, same_repository
-from kebab.sources.origin import Origin, check_tags, checked_id, library_tree, origin_of
-from kebab.sources.web import repository_facts
+from kebab.sources.origin import Origin, check_tags, checked_id, library_tree, origin_of, repository_facts
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import Writing
@@ -70,7 +48,7 @@ class Given(NamedTuple):
 
 
 def add(
-    session: Session, source: str, given: Given, *, fetch_metadata: bool, embed: bool, progress: Progress | None
+    session: Session, source: str, given: Given, *, fetch_metadata: bool, embed: bool, progress: ports.Progress | None
 ) -> tuple[Library, IngestReport]:
     _check(source, given)
     origin = _exported(origin_of(source))
@@ -78,14 +56,12 @@ def add(
     library_id = checked_id(given.library_id or origin.library_id)
     refuse_other_organisations(library_id, session.settings)
     known: Library | None = None
-    with suppress(NotFound):  # there may be no database yet
+    with suppress(errors.NotFound):  # there may be no database yet
         known = _stored(session, library_id)
     is_other = known is not None and not _is_same_origin(known, origin)
     if known and is_other and given.library_id is None and any(version.indexed_at for version in known.versions):
-        raise UsageError(
-            f"{library_id} is there already, from {shown_address(known.origin)}.",
-            hint=f"Name this one with --id /owner/project, or say --id {library_id} to put it in its place.",
-        )
+        hint = f"Name this one with --id /owner/project, or say --id {library_id} to put it in its place."
+        raise errors.UsageError(f"{library_id} is there already, from {shown_address(known.origin)}.", hint=hint)
     library = _described(library_id, origin, given, known, is_other=is_other)
     has_stars = given.stars is not None
     if fetch_metadata:
@@ -95,7 +71,7 @@ def add(
 
 
 def refresh(
-    session: Session, library: Library, *, fetch_metadata: bool, embed: bool, progress: Progress | None
+    session: Session, library: Library, *, fetch_metadata: bool, embed: bool, progress: ports.Progress | None
 ) -> tuple[Library, IngestReport]:
     if fetch_metadata:
         library = _with_facts(session, library, has_stars=False)
@@ -108,16 +84,15 @@ def refresh(
 
 def _check(source: str, given: Given) -> None:
     if not source.strip():
-        raise UsageError("There is nothing to add.", hint="For example: kb lib add https://github.com/owner/project")
+        hint = "For example: kb lib add https://github.com/owner/project"
+        raise errors.UsageError("There is nothing to add.", hint=hint)
     if given.trust is not None and not 0 <= given.trust <= 10:
-        raise UsageError("A trust score lies between 0 and 10.", hint="For example: --trust 7.5")
+        raise errors.UsageError("A trust score lies between 0 and 10.", hint="For example: --trust 7.5")
     if given.stars is not None and not 0 <= given.stars < _MOST_STARS:
-        raise UsageError("That is no number of stars.", hint="For example: --stars 1200")
+        raise errors.UsageError("That is no number of stars.", hint="For example: --stars 1200")
     if any(not version.strip() for version in given.versions):
-        raise UsageError(
-            "A version without a name is the default branch, which is always indexed.",
-            hint="Leave out the empty --version.",
-        )
+        hint = "Leave out the empty --version."
+        raise errors.UsageError("A version without a name is the default branch, which is always indexed.", hint=hint)
 
 
 def _exported(origin: Origin) -> Origin:
@@ -135,14 +110,11 @@ def _checked_versions(origin: Origin, given: Given) -> Sequence[str]:
     if origin.kind == "git":
         return given.versions
     if given.versions and origin.kind == "export":
-        raise UsageError(
-            "What was exported brings all its versions along.", hint="Leave out --version; kb lib docs names one."
-        )
+        hint = "Leave out --version; kb lib docs names one."
+        raise errors.UsageError("What was exported brings all its versions along.", hint=hint)
     if given.branch or len(given.versions) > 1:
-        raise UsageError(
-            f"{shown_address(origin.place)} is no git repository, so it has no tags or branches.",
-            hint="Leave out --branch; --version names one.",
-        )
+        message = f"{shown_address(origin.place)} is no git repository, so it has no tags or branches."
+        raise errors.UsageError(message, hint="Leave out --branch; --version names one.")
     return given.versions or ([origin.version] if origin.version else [])
 
 
@@ -184,16 +156,12 @@ def _with_facts(session: Session, library: Library, *, has_stars: bool) -> Libra
     """The library with stars and description from GitHub. `has_stars`: the user gave the stars."""
     place = on_github(library.repository)
     if place is None:
-        raise UsageError(
-            f"{library.library_id} does not come from github.com, so its metadata cannot be fetched.",
-            hint="Leave out --fetch-metadata, and give --stars and --description.",
-        )
+        message = f"{library.library_id} does not come from github.com, so its metadata cannot be fetched."
+        raise errors.UsageError(message, hint="Leave out --fetch-metadata, and give --stars and --description.")
     settings = session.settings.library
     facts = repository_facts(*place, settings.github_api, settings.fetch_seconds)
-    return library._replace(
-        stars=library.stars if has_stars or facts.stars is None else facts.stars,
-        description=library.description or facts.description or "",
-    )
+    stars = library.stars if has_stars or facts.stars is None else facts.stars
+    return library._replace(stars=stars, description=library.description or facts.description or "")
 
 
 def _index(
@@ -204,7 +172,7 @@ def _index(
     tags: Sequence[str],
     has_stars: bool,
     embed: bool,
-    progress: Progress | None,
+    progress: ports.Progress | None,
     *,
     replaces: bool = False,
 ) -> tuple[Library, IngestReport]:
@@ -213,7 +181,7 @@ def _index(
     with session.writing(purpose) as writing, session.parsers() as parsers:
         writing.settle_analysis()
         if models is not None:
-            with suppress(ModelError):  # words are indexed even if an endpoint cannot be asked now
+            with suppress(errors.ModelError):  # words are indexed even if an endpoint cannot be asked now
                 writing.expect_vectors(models.embedders)
         run = LibraryIndexing(session, writing, parsers.of, report, progress or quiet)
         if origin.kind == "export":
@@ -237,9 +205,9 @@ class LibraryIndexing:
         self,
         session: Session,
         writing: Writing,
-        parser_for: Callable[[str], Parser],
+        parser_for: Callable[[str], ports.Parser],
         report: IngestReport,
-        progress: Progress,
+        progress: ports.Progress,
     ) -> None:
         self._settings = session.settings
         self._cache = cache_folder()
@@ -248,10 +216,10 @@ class LibraryIndexing:
         self._documents = writing.documents(for_libraries=True)
         self._parser_for = parser_for
         self._chunker = SnippetChunker(session.settings.chunking)
-        self._fingerprints = Fingerprints(session.settings, self._chunker.version)
+        self._fingerprint_of = fingerprints(session.settings, self._chunker.version)
         self._report = report
         self._progress = progress
-        self._noted: KebabError | None = None
+        self._noted: errors.KebabError | None = None
 
     def index(
         self, library: Library, origin: Origin, tags: Sequence[str], *, with_previous: bool, replaces: bool
@@ -266,23 +234,17 @@ class LibraryIndexing:
         if not library.versions:  # a known library changes only after the new files were fetched
             self._store.describe(library)
         steering, snippets = self._version(library, origin, None)
-        described = library._replace(
-            title=library.title if library.titled or steering.title is None else steering.title,
-            description=library.description
-            if library.described or steering.description is None
-            else steering.description,
-            rules=steering.rules,
-        )
+        described = _named(library, steering.title, steering.description)._replace(rules=steering.rules)
         self._store.describe(_scored(described, snippets))
         for version in library.versions if replaces else ():
             if version.name is not None and version.name not in tags:
                 self._store.remove(library.library_id, version.name, whole=False)
-        failed: SourceError | None = None
+        failed: errors.SourceError | None = None
         previous = steering.previous_versions if with_previous and origin.kind == "git" else ()
         for tag in dict.fromkeys((*tags, *previous)):
             try:
                 self._version(library, origin, tag)
-            except SourceError as error:  # the other versions are indexed all the same
+            except errors.SourceError as error:  # the other versions are indexed all the same
                 if tag in tags:
                     failed = error
                 else:  # the repository's own list may name tags that are gone
@@ -291,16 +253,14 @@ class LibraryIndexing:
         if failed is not None:
             raise failed
 
-    def import_file(self, library: Library, path: Path, models: EmbeddingModels | None, *, has_stars: bool) -> None:
+    def import_file(
+        self, library: Library, path: Path, models: ports.EmbeddingModels | None, *, has_stars: bool
+    ) -> None:
         """Imports an exported library, with the vectors of models in use here. The file's trust score is ignored."""
         with self._noting(library.library_id, None), open_library_file(path) as file:
             is_new = not library.versions
-            library = library._replace(
-                title=library.title if library.titled else file.title,
-                description=library.description if library.described else file.description,
-                repository=file.repository,
-                stars=library.stars if has_stars else file.stars,
-                rules=file.rules,
+            library = _named(library, file.title, file.description)._replace(
+                repository=file.repository, stars=library.stars if has_stars else file.stars, rules=file.rules
             )
             if is_new:
                 self._store.describe(library)
@@ -317,14 +277,37 @@ class LibraryIndexing:
 
     def _version(self, library: Library, origin: Origin, tag: str | None) -> tuple[Steering, int]:
         """Indexes one version. Returns the content of its steering file and the number of snippets."""
-        report = IngestReport()
+        library_id, report = library.library_id, IngestReport()
+        maker = VersionMaker(self._store, self._documents, report, self._progress)
         try:
-            with self._noting(library.library_id, tag):
+            with self._noting(library_id, tag):
                 tree = library_tree(origin, tag, library.branch, self._settings, self._cache)
                 files = tree.files()  # once: listing a folder reads all its files
                 steering = steering_of(tree, files, report)
-                wanted = documentation_files(files, steering)
-                return steering, self._make(library.library_id, tag, tree, wanted, report)
+                by_path = {file.path: file for file in documentation_files(files, steering)}
+                if not by_path:
+                    raise errors.NothingIndexable(
+                        f"{library_id} has no documentation and no source code.",
+                        hint="Look at folders and excludeFolders in its kebab.json, if it has one; "
+                        f"or forget it: kb lib remove {library_id}",
+                    )
+                started = time.perf_counter()
+                wanted = [
+                    WantedFile(path, file.key, self._fingerprint_of(self._parser(path).version))
+                    for path, file in by_path.items()
+                ]
+                with tree.reading() as reader:
+
+                    def document_of(file: WantedFile, source: str) -> ports.IndexedDocument | None:
+                        try:
+                            return self._document(library_id, source, file, by_path[file.path], reader)
+                        except errors.ParseError as error:
+                            report.reject(file.path, error)
+                            return None
+
+                    snippets = maker.make(library_id, tag, tree.commit, wanted, document_of)
+                report.seconds = time.perf_counter() - started
+                return steering, snippets
         finally:
             self._report.include(report)
 
@@ -333,74 +316,37 @@ class LibraryIndexing:
         """Stores an error with its version, for the list of libraries; the same error only once."""
         try:
             yield
-        except KebabError as error:
+        except errors.KebabError as error:
             if error is not self._noted:
                 self._store.fail(library_id, tag, error.message)
                 self._noted = error
             raise
 
-    def _make(
-        self, library_id: str, tag: str | None, tree: FileTree, files: Sequence[TreeFile], report: IngestReport
-    ) -> int:
-        started = time.perf_counter()
-        if not files:
-            raise NothingIndexable(
-                f"{library_id} has no documentation and no source code.",
-                hint="Look at folders and excludeFolders in its kebab.json, if it has one; "
-                f"or forget it: kb lib remove {library_id}",
-            )
-        by_path = {file.path: file for file in files}
-        wanted = [
-            WantedFile(file.path, file.key, self._fingerprints.of(self._parser(file.path).version)) for file in files
-        ]
-        maker = VersionMaker(self._store, self._documents, report, self._progress)
-        with tree.reading() as reader:
-
-            def document_of(file: WantedFile, source: str) -> IndexedDocument | None:
-                return self._document(library_id, source, by_path[file.path], reader, file.fingerprint, report)
-
-            snippets = maker.make(library_id, tag, tree.commit, wanted, document_of)
-        report.seconds = time.perf_counter() - started
-        return snippets
-
     def _document(
-        self,
-        library_id: str,
-        source: str,
-        file: TreeFile,
-        reader: FileReader,
-        fingerprint: str,
-        report: IngestReport,
-    ) -> IndexedDocument | None:
+        self, library_id: str, source: str, wanted: WantedFile, file: ports.TreeFile, reader: ports.FileReader
+    ) -> ports.IndexedDocument:
+        """The document of a file. Raises ParseError if the file is refused."""
         if file.size > self._settings.ingest.max_file_mb * 2**20:
-            report.skip_scanned(file.path, "too_large")
-            return None
+            raise errors.ParseError("The file is too large.", reason="too_large")
         data = reader.read(file)
-        try:
-            with only_parse_errors():
-                parsed = bounded(self._parser(file.path).parse(data, file.path))
-                chunks = self._chunker.chunk(parsed)
-        except ParseError as error:
-            report.reject(file.path, error)
-            return None
-        if not chunks:
-            report.skip_scanned(file.path, "empty")
-            return None
+        parsed, chunks = chunked(partial(self._parser(file.path).parse, data, file.path), self._chunker)
         content = sha256(data).hexdigest()
-        return IndexedDocument(
-            source=source,
-            path=file.path,
-            state=FileState(len(data), None, content, fingerprint),
-            parsed=parsed,
-            chunks=chunks,
-            chunker_version=self._chunker.version,
-            date=parsed.date or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
-            trust_level="secondary",
-            doc_id=library_document_id(library_id, file.path, content),
-        )
+        state = ports.FileState(len(data), None, content, wanted.fingerprint)
+        date = parsed.date or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        doc_id = library_document_id(library_id, file.path, content)
+        version = self._chunker.version
+        return ports.IndexedDocument(source, file.path, state, parsed, chunks, version, date, "secondary", doc_id)
 
-    def _parser(self, path: str) -> Parser:
+    def _parser(self, path: str) -> ports.Parser:
         return self._parser_for(f"{path}.md" if is_llms_txt(path) else path)
+
+
+def _named(library: Library, title: str | None, description: str | None) -> Library:
+    """The library with the title and description of its files, unless the user gave them."""
+    return library._replace(
+        title=library.title if library.titled or title is None else title,
+        description=library.description if library.described or description is None else description,
+    )
 
 
 def _scored(library: Library, snippets: int) -> Library:

@@ -11,7 +11,7 @@ from kebab.core.search import SUSPICIOUS
 from kebab.core.text import one_line
 
 if TYPE_CHECKING:
-    from kebab.library.docs import LibraryDocs
+    from kebab.library.libraries import LibraryDocs
 
 NO_LIBRARIES = "No libraries found matching your search."
 BETWEEN_PARTS = "\n\n---\n\n"
@@ -52,14 +52,8 @@ def remarks_on(docs: LibraryDocs, more: str) -> Iterator[str]:
 
 def rules_text(rules: Sequence[str]) -> str:
     """The rules as bullets, labelled as the library's own words."""
-    return "\n".join(
-        [
-            "## Library Rules",
-            *(f"- {one_line(rule)}" for rule in rules),
-            "",
-            "*These rules are the library's own words.*",
-        ]
-    )
+    bullets = [f"- {one_line(rule)}" for rule in rules]
+    return "\n".join(["## Library Rules", *bullets, "", "*These rules are the library's own words.*"])
 
 
 def snippet_text(snippet: LibrarySnippet) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -29,7 +28,7 @@ from kebab.core.text import count_lines, one_line, whole_characters
 from kebab.ingest.embedding import hash_of_text
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
 from kebab.sources.git_mirror import checked_ref, checked_url
-from kebab.sources.origin import path_inside
+from kebab.sources.origin import DAMAGED, path_inside
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import ContentReader, VectorWriter
@@ -53,16 +52,6 @@ _HASH_BYTES = 16
 _TEXTS, _LISTS = ("doc_type", "format", "lang"), ("tags", "aliases")
 """Fields of a parsed document that are texts, and those that are lists of texts."""
 _VECTORS_AT_ONCE = 4096
-_NOT_READABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-    RecursionError,
-)
 
 
 class FileVersion(NamedTuple):
@@ -115,16 +104,9 @@ def _document_json(document: IndexedDocument) -> dict[str, Any]:
     parsed, state = document.parsed, document.state
     return {
         "path": document.path,
-        **{name: getattr(parsed, name) for name in ("title", *_TEXTS, *_LISTS)},
-        "date": document.date,
-        "trust_level": document.trust_level,
-        "metadata": parsed.metadata,
-        "encoding": parsed.encoding,
-        "size": state.size,
-        "content_hash": state.content_hash,
-        "fingerprint": state.fingerprint,
-        "chunker_version": document.chunker_version,
-        "text": parsed.text,
+        **{name: getattr(parsed, name) for name in ("title", *_TEXTS, *_LISTS, "metadata", "encoding", "text")},
+        **{name: getattr(document, name) for name in ("date", "trust_level", "chunker_version")},
+        **{name: getattr(state, name) for name in ("size", "content_hash", "fingerprint")},
         "chunks": [
             {
                 "start": chunk.start,
@@ -158,7 +140,7 @@ def is_library_file(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return _ABOUT in archive.namelist() and FORMAT.encode() in archive.open(_ABOUT).read(200)
-    except _NOT_READABLE:
+    except DAMAGED:
         return False
 
 
@@ -222,7 +204,7 @@ class LibraryFile:
     def _checked(self) -> Iterator[None]:
         try:
             yield
-        except (*_NOT_READABLE, KeyError, TypeError, IndexError) as error:
+        except (*DAMAGED, KeyError, TypeError, IndexError) as error:
             raise _damaged(self._path, error) from error
         except SourceError as error:
             if "is no whole library file" in error.message:
@@ -235,7 +217,7 @@ def open_library_file(path: Path) -> Iterator[LibraryFile]:
     try:
         with file_errors(path, "cannot be read", "Check its name and permissions."):
             archive = zipfile.ZipFile(path)
-    except _NOT_READABLE as error:
+    except DAMAGED as error:
         raise _damaged(path, error) from error
     with archive:
         yield LibraryFile(path, archive)
@@ -243,9 +225,8 @@ def open_library_file(path: Path) -> Iterator[LibraryFile]:
 
 def _damaged(path: Path, error: Exception) -> SourceError:
     reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return SourceError(
-        f"{path} is no whole library file: {reason}.", hint="Make it again with: kb lib export", path=str(path)
-    )
+    hint = "Make it again with: kb lib export"
+    return SourceError(f"{path} is no whole library file: {reason}.", hint=hint, path=str(path))
 
 
 def _version(found: dict[str, Any]) -> FileVersion:
@@ -346,10 +327,8 @@ def export_library(library: Library, reader: ContentReader, path: Path) -> int:
     """Writes a library into a file. Returns the number of documents."""
     entries = reader.library_documents(library.library_id)
     if not entries:
-        raise NotFound(
-            f"Nothing of {library.library_id} is indexed yet.",
-            hint=f"Index it with: kb lib refresh {library.library_id}",
-        )
+        hint = f"Index it with: kb lib refresh {library.library_id}"
+        raise NotFound(f"Nothing of {library.library_id} is indexed yet.", hint=hint)
     keys = list(dict.fromkeys(entry.document for entry in entries))
     numbers = {key: number for number, key in enumerate(keys)}
     versions = dict.fromkeys((entry.tag, entry.commit) for entry in entries)
@@ -372,10 +351,8 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
     for number, _ in version.documents:
         document = file.document(number)
         if document.path in numbers:
-            raise SourceError(
-                f"Two documents of one version in this file are called {document.path}.",
-                hint="Make it again: kb lib export",
-            )
+            hint = "Make it again: kb lib export"
+            raise SourceError(f"Two documents of one version in this file are called {document.path}.", hint=hint)
         numbers[document.path] = number
         wanted.append(WantedFile(document.path, _key(document), _FROM_FILE))
 

@@ -1,4 +1,4 @@
-"""Scores how well libraries match a name, and how much each is trusted."""
+"""Scores how well libraries match a name and how much each is trusted, and tells which organisations are allowed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from math import log10
 from typing import NamedTuple
 
+from kebab.config.settings import Settings
+from kebab.core.errors import SourceError
 from kebab.core.libraries import Library
 
 _EXACT_TITLE = 100
@@ -45,15 +47,12 @@ def ranked(
         LibraryMatch(library, composite_score(library, name), matching.get(library.library_id, 0))
         for library in libraries
     ]
-    return sorted(
-        matches,
-        key=lambda match: (
-            match.library.library_id not in named,
-            -match.score,
-            -match.matching_snippets,
-            match.library.library_id,
-        ),
-    )
+
+    def order(match: LibraryMatch) -> tuple[bool, float, int, str]:
+        library_id = match.library.library_id
+        return library_id not in named, -match.score, -match.matching_snippets, library_id
+
+    return sorted(matches, key=order)
 
 
 def trust_score(
@@ -70,3 +69,14 @@ def to_fixed(score: float) -> float:
     halves to the even digit.
     """
     return float(Decimal(score).quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+
+def refuse_other_organisations(library_id: str, settings: Settings) -> None:
+    if library_id.count("/") == 2 and not is_allowed(library_id, settings):
+        hint = f"library.organisations allows: {settings.library.organisations}."
+        raise SourceError(f"{library_id} is not of an organisation that is allowed here.", hint=hint)
+
+
+def is_allowed(library_id: str, settings: Settings) -> bool:
+    allowed = {name.strip().casefold() for name in settings.library.organisations.split(",") if name.strip()}
+    return not allowed or library_id.split("/")[1].casefold() in allowed

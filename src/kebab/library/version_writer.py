@@ -6,6 +6,7 @@ The next run continues an interrupted one. Files that another version has are ne
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.documents import document_id
@@ -34,15 +35,13 @@ def library_document_id(library_id: str, path: str, content: str) -> str:
     return document_id(library_id, f"{path}\0{content}")
 
 
+@dataclass
 class VersionMaker:
-    def __init__(
-        self, libraries: LibraryWriter, documents: DocumentStore, report: IngestReport, progress: Progress
-    ) -> None:
-        self._libraries = libraries
-        self._documents = documents
-        self._report = report
-        self._progress = progress
-        self._waiting: list[tuple[IndexedDocument, str]] = []
+    _libraries: LibraryWriter
+    _documents: DocumentStore
+    _report: IngestReport
+    _progress: Progress
+    _waiting: list[tuple[IndexedDocument, str]] = field(default_factory=list)
 
     def make(
         self,
@@ -72,9 +71,8 @@ class VersionMaker:
                     characters = 0
         self._write(making)
         if not self._report.added and not self._report.unchanged:
-            raise NothingIndexable(
-                f"{library_id} has no text to index.", hint="Its files are empty, or cannot be read."
-            )
+            hint = "Its files are empty, or cannot be read."
+            raise NothingIndexable(f"{library_id} has no text to index.", hint=hint)
         return self._libraries.finish(making, indexed_at)
 
     def _not_known(self, library_id: str, making: Making, files: Sequence[WantedFile]) -> list[WantedFile]:

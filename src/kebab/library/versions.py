@@ -85,7 +85,8 @@ def same_version(wanted: str, indexed: Iterable[str]) -> str | None:
     same = [
         name
         for name in names
-        if (found := _read(name)) is not None and found.order == asked.order and _agree(found, asked)
+        if (found := _read(name)) is not None and found.order == asked.order
+        if found.package == asked.package or not found.package or not asked.package
     ]
     return min(same, key=lambda name: (len(name), name), default=None)
 
@@ -159,10 +160,6 @@ _NONE = _Order((), -100, (), False, "")
 def _order(name: str) -> _Order | None:
     version = _read(name)
     return version.order if version else None
-
-
-def _agree(one: _Version, other: _Version) -> bool:
-    return one.package == other.package or not one.package or not other.package
 
 
 def _read(name: str) -> _Version | None:

@@ -9,8 +9,8 @@ from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.paths import file_stem
 from kebab.core.text import nfc
-from kebab.parsing import front_matter
 from kebab.parsing.building import FileParser, document
+from kebab.parsing.markdown import date_of
 from kebab.parsing.pdf_blocks import NUMBERING, find_blocks
 from kebab.parsing.pdf_repair import mended_line, mended_pages
 
@@ -104,7 +104,7 @@ def _iso_date(value: str) -> str | None:
     if hour:
         zone = "+00:00" if utc else f"{zone_hours}:{zone_minutes or '00'}" if zone_hours else ""
         written += f"T{hour}:{minute or '00'}:{second or '00'}{zone}"
-    return front_matter.date_of({"created": written})[0]
+    return date_of({"created": written})[0]
 
 
 def _warnings(pages: int, empty: int, damaged: int) -> tuple[str, ...]:

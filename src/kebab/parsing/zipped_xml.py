@@ -33,7 +33,7 @@ _DEEPEST = 1000
 _REPETITIONS = frozenset(("Fallback", "rPh"))
 """Elements that repeat text: for older programs, and as the pronunciation of characters."""
 _LONGEST_PROPERTY = 8192
-_DAMAGED_ZIP = (
+_DAMAGED = (
     BadZipFile,
     zlib.error,
     struct.error,
@@ -67,7 +67,7 @@ class ZipContainer:
         try:
             self._zip = ZipFile(BytesIO(data))
             self._names = frozenset(self._zip.namelist())
-        except _DAMAGED_ZIP as error:
+        except _DAMAGED as error:
             raise damaged("The file is no zip archive, or its end is missing.") from error
         if len(self._names) > _MOST_PARTS:
             raise unsafe(f"The file holds more than {_MOST_PARTS:,} parts.")
@@ -96,7 +96,7 @@ class ZipContainer:
                     if length > _MOST_PART_BYTES or self._taken > self._allowed:
                         raise unsafe(f"The part {name} unpacks to far more than the file itself.")
                     steps.append(step)
-        except _DAMAGED_ZIP as error:
+        except _DAMAGED as error:
             raise damaged(f"The part {name} cannot be unpacked.") from error
         return b"".join(steps)
 

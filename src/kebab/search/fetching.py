@@ -74,7 +74,7 @@ class Opened(NamedTuple):
     @property
     def front_matter(self) -> str:
         """The block of metadata at the beginning of a note; may be empty."""
-        from kebab.parsing.front_matter import read_front_matter
+        from kebab.parsing.markdown import read_front_matter
 
         return self.text[: read_front_matter(self.text).end]
 

@@ -81,6 +81,7 @@ def scan_folder(
 
 def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
     """Walks all files and folders below a folder that the ignore rules keep."""
+    is_inside_repository = not (root / ".git").exists() and any((above / ".git").exists() for above in root.parents)
     builder = (
         ignore.WalkBuilder(root)
         .hidden(not settings.hidden)
@@ -90,7 +91,7 @@ def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
         .git_global(False)
         .require_git(False)
         # A .gitignore above the folder counts only inside one repository: `*` in a home folder must not hide notes.
-        .parents(settings.ignore_files and _inside_repository(root))
+        .parents(settings.ignore_files and is_inside_repository)
         .follow_links(settings.follow_links)
     )
     if settings.ignore_files:
@@ -112,10 +113,6 @@ def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
     follow = settings.follow_links
     folders = [path for path in entries if is_folder(path) and (follow or not is_link(path) or path == str(root))]
     return sorted(folders), set(entries)
-
-
-def _inside_repository(root: Path) -> bool:
-    return any((folder / ".git").exists() for folder in root.parents) and not (root / ".git").exists()
 
 
 class _Listing:

@@ -20,15 +20,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree, which
-from typing import IO
+from typing import IO, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from kebab.core.addresses import shown_address, without_credentials, without_password
 from kebab.core.errors import SourceError, file_errors
 from kebab.core.files import UMASK, make_file, make_folder
 from kebab.core.ports import TreeFile
-from kebab.sources.web import PASSWORD_HINT, FetchLimits
 
+PASSWORD_HINT = "A password is not kept: put it into ~/.netrc, or run kb lib add with it in the address again."
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _SCP_LIKE = re.compile(r"[\w.+-]+@[\w.-]+:(?!//).+")
 _REF = re.compile(r"(?![-./]|@$)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
@@ -63,6 +63,13 @@ _HELPER = '!f() { test "$1" = get && printf "username=%s\npassword=%s\n" "$KEBAB
 """A credential helper with the name and password from its environment, because every user can read arguments."""
 _UNDELTAED = "--upload-pack=git -c pack.window=0 upload-pack"
 """Turns off delta compression for a repository on this machine, where it saves nothing but is most of the work."""
+
+
+class FetchLimits(NamedTuple):
+    """Limits of one download."""
+
+    seconds: float
+    megabytes: float
 
 
 class _TooMuch(SourceError):

@@ -109,9 +109,8 @@ def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int 
     """Returns the line where the passage of a hit begins in its file now, or None if its format has no lines."""
     parser = parser_for(hit.doc_path)
     if not file.is_file():
-        raise NotFound(
-            f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file)
-        )
+        hint = "Bring the index up to date with: kb ingest"
+        raise NotFound(f"{file} is gone since it was indexed.", hint=hint, path=str(file))
     if hit.citation.lines is None or not parser.keeps_lines:
         return None
     return line_now(parser.parse(read_regular(file), hit.doc_path).text, passage(), hit.citation.lines[0])
@@ -346,12 +345,8 @@ def model_check(fault: ModelError | None, damaged: Sequence[Path]) -> Check:
     if fault is not None:
         return Check("models", False, fault.message, fault.hint)
     names = ", ".join(map(str, damaged))
-    return Check.judged(
-        "models",
-        not damaged,
-        f"changed since they were made: {names}" if damaged else "as they were published",
-        f"Delete {names}: what is needed is made anew.",
-    )
+    message = f"changed since they were made: {names}" if damaged else "as they were published"
+    return Check.judged("models", not damaged, message, f"Delete {names}: what is needed is made anew.")
 
 
 def _source_check(source: SourceRecord, root: str) -> Check:

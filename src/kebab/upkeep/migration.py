@@ -89,10 +89,8 @@ class Migration:
             if origin is None:
                 raise NotFound("There is nothing to carry over yet.", hint="Begin with: kb ingest FOLDER")
             if (before := origin.migrating_from()) is not None:  # the copy of an incomplete origin would look complete
-                raise NotEmpty(
-                    f"{place} is itself being filled from {before}, and that is not finished.",
-                    hint=f"Finish it first with: kb migrate --from {before} --to {place}",
-                )
+                hint = f"Finish it first with: kb migrate --from {before} --to {place}"
+                raise NotEmpty(f"{place} is itself being filled from {before}, and that is not finished.", hint=hint)
             with self._target.writing(_PURPOSE) as writing:
                 self._admit(origin, writing)
                 writing.remember_migration(place)
@@ -111,20 +109,14 @@ class Migration:
         place = self.report.target
         reset = f"kb --db {place} reset"
         if before is None and (there or writing.documents().has_chunks()):
-            raise NotEmpty(
-                f"{place} holds a knowledge base already.",
-                hint=f"Name another place with --to, or empty it with: {reset}",
-            )
+            hint = f"Name another place with --to, or empty it with: {reset}"
+            raise NotEmpty(f"{place} holds a knowledge base already.", hint=hint)
         if before not in (None, self.report.origin):
-            raise NotEmpty(
-                f"{place} is being filled from {before}, and that is not finished.",
-                hint=f"Finish it with: kb migrate --from {before} --to {place}; or empty it with: {reset}",
-            )
+            hint = f"Finish it with: kb migrate --from {before} --to {place}; or empty it with: {reset}"
+            raise NotEmpty(f"{place} is being filled from {before}, and that is not finished.", hint=hint)
         if surplus := sorted(there - _names(origin)):
-            raise NotEmpty(
-                f"{place} has what {self.report.origin} has not: {', '.join(surplus)}.",
-                hint=f"Remove it there, or begin anew after: {reset}",
-            )
+            hint = f"Remove it there, or begin anew after: {reset}"
+            raise NotEmpty(f"{place} has what {self.report.origin} has not: {', '.join(surplus)}.", hint=hint)
         self.report.resumed = before is not None
 
     def _carry(self, origin: Reading, writing: Writing) -> None:
@@ -293,11 +285,8 @@ def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector],
 def _compare(origin: Reading, target: Reading, place: str, progress: Progress) -> tuple[MigrationCounts, int]:
     """Returns the counts of both stores, and how many documents were compared. Raises CopyDiffers if they differ."""
     for difference in _differences(origin, target, progress):
-        raise CopyDiffers(
-            f"Not everything is the same in {place}: {difference}.",
-            hint=f"Run the command again, which carries what is missing; or begin anew after: kb --db {place} reset",
-            path=place,
-        )
+        hint = f"Run the command again, which carries what is missing; or begin anew after: kb --db {place} reset"
+        raise CopyDiffers(f"Not everything is the same in {place}: {difference}.", hint=hint, path=place)
     counts = _counted(origin)
     return counts, min(_COMPARED, counts.documents + counts.library_documents)
 
@@ -333,18 +322,14 @@ def _differences(origin: Reading, target: Reading, progress: Progress) -> Iterat
 
 
 def _counted(reading: Reading) -> MigrationCounts:
-    sources, libraries, counts = reading.catalog.sources(), reading.libraries().libraries(), reading.content().counts()
+    sources, libraries = reading.catalog.sources(), reading.libraries().libraries()
     return MigrationCounts(
         sources=len(sources),
         notes=sum(len(source.notes) for source in sources),
-        documents=counts.documents,
-        chunks=counts.chunks,
         tags=len(reading.catalog.tags()),
         libraries=len(libraries),
         versions=sum(len(library.versions) for library in libraries),
-        library_documents=counts.library_documents,
-        snippets=counts.snippets,
-        spaces=counts.spaces,
+        **reading.content().counts()._asdict(),
     )
 
 

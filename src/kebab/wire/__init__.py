@@ -6,13 +6,14 @@ JSON Schemas are made from these dataclasses. Version 1 never loses a field; new
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 _Wire = TypeVar("_Wire")
-VIEWS: dict[type, Callable[[Any], Any]] = {}
-"""For each class of records, the function that makes its wire object. The modules of this package add theirs."""
+VIEWS: dict[type, Any] = {}
+"""For each class of records, its wire class, or a function that makes its wire object. The modules of this package add
+theirs.
+"""
 
 
 def view(wire_class: type[_Wire], record: object, **fields: Any) -> _Wire:
@@ -28,7 +29,9 @@ def viewed(value: Any) -> Any:
     if type(value) in (tuple, list):
         return [viewed(item) for item in value]
     make = VIEWS.get(type(value))
-    return make(value) if make is not None else value
+    if make is None:
+        return value
+    return view(make, value) if isinstance(make, type) else make(value)
 
 
 def plain(value: Any) -> Any:

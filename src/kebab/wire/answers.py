@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from kebab.core.answers import Answer, AnswerCitation, Claim
@@ -89,4 +88,4 @@ def answer_v1(answer: Answer) -> AnswerV1:
     return view(AnswerV1, answer, answer=answer.text)
 
 
-VIEWS.update({Claim: partial(view, ClaimV1), AnswerCitation: partial(view, AnswerCitationV1)})
+VIEWS.update({Claim: ClaimV1, AnswerCitation: AnswerCitationV1})

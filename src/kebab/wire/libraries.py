@@ -12,7 +12,7 @@ from kebab.wire import VIEWS, view
 from kebab.wire.search import CitationV1, NoticeV1
 
 if TYPE_CHECKING:
-    from kebab.library.docs import LibraryDocs
+    from kebab.library.libraries import LibraryDocs
     from kebab.library.ranking import LibraryMatch
 
 StateV1 = Literal["pending", "indexing", "indexed", "failed"]

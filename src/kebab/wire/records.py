@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from kebab.analysis.orders import reads_like_orders
@@ -313,13 +312,13 @@ def doctor_v1(checks: list[records.Check]) -> DoctorV1:
 
 VIEWS.update(
     {
-        records.Check: partial(view, CheckV1),
+        records.Check: CheckV1,
         records.ContextNote: lambda note: ContextNoteV1(folder=note.folder or None, text=note.text),
-        Difference: partial(view, DifferenceV1),
+        Difference: DifferenceV1,
         records.DocumentRecord: doc_summary_v1,
-        Repository: partial(view, RepositoryV1),
-        records.SourceRecord: partial(view, SourceV1),
-        records.StoreStats: partial(view, StatsV1),
-        records.TagRecord: partial(view, TagV1),
+        Repository: RepositoryV1,
+        records.SourceRecord: SourceV1,
+        records.StoreStats: StatsV1,
+        records.TagRecord: TagV1,
     }
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kebab.core.records import SpaceCount
@@ -159,7 +158,7 @@ def migration_report_v1(report: MigrationReport, *, interrupted: bool = False) -
 
 VIEWS.update(
     {
-        Failure: partial(view, FileOutcomeV1),
+        Failure: FileOutcomeV1,
         SpaceCount: lambda space: view(SpaceCountV1, space, model=space.fingerprint, homes=space.primaries),
     }
 )

@@ -7,7 +7,6 @@ building such classes takes three times as long.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from kebab.core.citations import Citation
@@ -291,9 +290,9 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
 VIEWS.update(
     {
         Citation: citation_v1,
-        Duplicate: partial(view, DuplicateV1),
-        Neighbour: partial(view, NeighbourV1),
-        Neighbours: partial(view, NeighboursV1),
+        Duplicate: DuplicateV1,
+        Neighbour: NeighbourV1,
+        Neighbours: NeighboursV1,
         Notice: lambda notice: view(NoticeV1, notice, suggestions=list(notice.suggestions) or None),
         SearchHit: search_hit_v1,
     }

@@ -16,10 +16,9 @@ from kebab.config.writing import set_values
 from kebab.core.errors import UsageError
 from kebab.core.files import make_folder
 from kebab.core.search import DEFAULT_K, MAX_K
+from kebab.evaluation import files
 from kebab.evaluation.comparison import compare
-from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents
 from kebab.evaluation.report_page import explain_misses, report_page
-from kebab.evaluation.run_files import read_run, refuse_to_replace, refuse_to_replace_with_page, write_run, write_text
 from kebab.evaluation.runner import RunOptions, run
 from kebab.evaluation.suggestions import as_yaml, suggest
 from kebab.evaluation.tuning import tune
@@ -28,14 +27,7 @@ from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_bas
 from kebab.interfaces.cli.render import counted, done, print_verbatim, printed_as_json, remark, say, shown, table
 from kebab.interfaces.cli.search import FILTERS, given, search_options
 from kebab.search.options import SearchRequest
-from kebab.wire.evaluation import (
-    EvalChangeV1,
-    EvalComparisonV1,
-    EvalDifferenceV1,
-    EvalReportV1,
-    EvalSuggestionsV1,
-    EvalTuningV1,
-)
+from kebab.wire import evaluation as wire
 
 if TYPE_CHECKING:
     from kebab.knowledge_base import KnowledgeBase
@@ -118,12 +110,12 @@ def eval_run(
     if hits is not None and hits < k:
         raise UsageError(f"--hits {hits} is less than -k {k}.", hint="Ask for at least as many hits as are looked at.")
     if out is not None:
-        refuse_to_replace(out)
-    loaded = load_golden_set(golden)
+        files.refuse_to_replace(out)
+    loaded = files.load_golden_set(golden)
     kb = ingested(golden, loaded) if ingest else knowledge_base()
     report = run(kb, loaded, RunOptions(k, hits, given(options), ask, skip_unknown, timings))
     if out is not None:
-        write_run(report, out)
+        files.write_run(report, out)
     _remark_on(report)
     if not printed_as_json(report):
         _print_run(report)
@@ -132,7 +124,7 @@ def eval_run(
             remark(f"{out} was written. To read it: kb {where}eval report {out}")
 
 
-def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
+def ingested(folder: Path, golden: files.GoldenSet) -> KnowledgeBase:
     """Ingests the documents of a BEIR folder into a knowledge base, and returns that."""
     if golden.kind != "beir":
         hint = "The documents of a FILE are yours: kb ingest FOLDER"
@@ -143,13 +135,13 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     make_folder(place)
     kb = knowledge_base(database)
     with progress_of("auto") as progress:
-        report = kb.ingest(write_documents(folder, place / golden.name), name=golden.name, progress=progress)
+        report = kb.ingest(files.write_documents(folder, place / golden.name), name=golden.name, progress=progress)
     if report.added or report.updated:
         remark(f"{golden.name}: {counted(report.added + report.updated, 'document')} ingested in {database}")
     return kb
 
 
-def _remark_on(report: EvalReportV1) -> None:
+def _remark_on(report: wire.EvalReportV1) -> None:
     for code, count in report.notices.items():
         if code == "vectors_off" and "mode" not in report.configuration.options:
             continue  # the user has turned vectors off
@@ -162,7 +154,7 @@ def _remark_on(report: EvalReportV1) -> None:
         remark(f"note: {counted(len(report.unknown), 'expected id')} not in the index count as missed.")
 
 
-def _print_run(report: EvalReportV1) -> None:
+def _print_run(report: wire.EvalReportV1) -> None:
     configuration = report.configuration
     mode = configuration.options.get("mode", "hybrid")
     say(f"{report.golden.name}: {counted(report.golden.queries, 'query', 'queries')}, {mode}, k = {configuration.k}")
@@ -176,7 +168,7 @@ def _print_run(report: EvalReportV1) -> None:
         say(f"not all found: {named}{f' and {others:,} more' if others > 0 else ''}")
 
 
-def print_metrics(report: EvalReportV1) -> None:
+def print_metrics(report: wire.EvalReportV1) -> None:
     slices = [*report.by_lang, *report.by_type]
     rows = []
     for name, value in report.metrics.items():
@@ -209,7 +201,7 @@ def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements:
     Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are
     compared where both runs were made with --timings; compare only runs of the same machine so.
     """
-    comparison = compare(read_run(a), read_run(b), metric=metric)
+    comparison = compare(files.read_run(a), files.read_run(b), metric=metric)
     for notice in comparison.notices:
         remark(f"note: {notice}")
     if not printed_as_json(comparison):
@@ -217,7 +209,7 @@ def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements:
     return 1 if exit_code and any(difference.verdict == "worse" for difference in comparison.differences) else 0
 
 
-def _print_comparison(comparison: EvalComparisonV1, limit: int, *, improvements: bool) -> None:
+def _print_comparison(comparison: wire.EvalComparisonV1, limit: int, *, improvements: bool) -> None:
     for name, (before, after) in comparison.changed.items():
         say(f"{name}: {_short(before)} → {_short(after)}")
     # Only the slices of the chosen metric: --json has all of them.
@@ -231,12 +223,12 @@ def _print_comparison(comparison: EvalComparisonV1, limit: int, *, improvements:
         _print_changes(comparison.improvements, limit, "better")
 
 
-def _difference_row(one: EvalDifferenceV1) -> list[str]:
+def _difference_row(one: wire.EvalDifferenceV1) -> list[str]:
     figures = [f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}"]
     return [one.metric, *figures, f"{one.low:+.4f} to {one.high:+.4f}", one.verdict]
 
 
-def _print_changes(changes: Sequence[EvalChangeV1], limit: int, what: str) -> None:
+def _print_changes(changes: Sequence[wire.EvalChangeV1], limit: int, what: str) -> None:
     for change in changes[:limit]:
         click.echo()
         say(f"{shown(change.id)}: {change.a:.4f} → {change.b:.4f}  {shown(change.query)}")
@@ -266,16 +258,14 @@ def eval_report(run: Path, out: Path | None) -> int:
     It needs no network and no script. Misses are explained from the database, as long as it is the one that the run was
     made on.
     """
-    report = read_run(run)
+    report = files.read_run(run)
     target = out or run.with_suffix(".html")
-    refuse_to_replace_with_page(target)
+    files.refuse_to_replace(target, "HTML page")
     misses = explain_misses(report, knowledge_base())
     if misses is None:
-        remark(
-            "note: The index is not the one of this run, so misses are not explained. "
-            "Name its database with --db, or run it again."
-        )
-    write_text(report_page(report, misses), target)
+        hint = "Name its database with --db, or run it again."
+        remark(f"note: The index is not the one of this run, so misses are not explained. {hint}")
+    files.write_text(report_page(report, misses), target)
     return done("eval report", f"{target} was written.", target)
 
 
@@ -303,8 +293,8 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
         if out.exists():
             hint = "Name another file, or delete it first."
             raise UsageError(f"{out} exists already, and may have been gone over.", hint=hint)
-        write_text(as_yaml(suggestions), out)
-    if printed_as_json(EvalSuggestionsV1(suggestions=suggestions)):
+        files.write_text(as_yaml(suggestions), out)
+    if printed_as_json(wire.EvalSuggestionsV1(suggestions=suggestions)):
         return 0
     if out is not None:
         say(f"{out} was written with {counted(len(suggestions), 'candidate')}. Go over them, then: kb eval run {out}")
@@ -328,7 +318,7 @@ def eval_tune(
     The queries are dealt into five folds: what is best on four is judged on the fifth, in turn. Only what is
     significantly better so is recommended; often nothing is. It takes about forty runs of the set.
     """
-    loaded = load_golden_set(golden)
+    loaded = files.load_golden_set(golden)
     kb = ingested(golden, loaded) if ingest else knowledge_base()
     tuning = tune(kb, loaded, RunOptions(k, hits, given(options), skip_unknown=skip_unknown), tell=_tell)
     if write and tuning.settings:
@@ -351,7 +341,7 @@ def _write_settings(kb: KnowledgeBase, settings: dict[str, Any]) -> Path:
     return path
 
 
-def _print_tuning(tuning: EvalTuningV1) -> None:
+def _print_tuning(tuning: wire.EvalTuningV1) -> None:
     for trial in tuning.trials[:5]:
         ways = ", ".join(f"{name} = {value}" for name, value in trial.settings.items())
         say(f"{trial.value:.4f}  {ways or 'as it is set now'}")

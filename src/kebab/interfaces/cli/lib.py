@@ -16,8 +16,8 @@ from kebab.ingest.report import IngestReport
 from kebab.interfaces.cli.ingest import IngestProgress, progress_of, progress_option, say_skipped, say_vectors
 from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, option, wants_json
 from kebab.interfaces.cli.render import counted, done, print_verbatim, printed_as_json, remark, say, table
-from kebab.library.docs import DEFAULT_TOKENS
 from kebab.library.formatters import libraries_text, remarks_on, snippets_text
+from kebab.library.libraries import DEFAULT_TOKENS
 from kebab.wire.libraries import library_docs_v1, library_list_v1, library_search_v1
 from kebab.wire.reports import ingest_report_v1
 
@@ -94,10 +94,8 @@ def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, pr
         if not wants_json():
             _say_indexed(library, report)
     if failed := len(wanted) - len(whole.sources):
-        raise SourceError(
-            f"{failed} of {len(wanted)} libraries could not be refreshed.",
-            hint="See why, and what is searched, with: kb lib list; forget one with: kb lib remove ID",
-        )
+        hint = "See why, and what is searched, with: kb lib list; forget one with: kb lib remove ID"
+        raise SourceError(f"{failed} of {len(wanted)} libraries could not be refreshed.", hint=hint)
     printed_as_json(ingest_report_v1(whole))
 
 

@@ -8,8 +8,8 @@ import click
 
 from kebab.core.records import NOT_CHECKED, SourceRecord
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.cli.options import command, follow_up, group, knowledge_base, option
-from kebab.interfaces.cli.render import print_verbatim, printed_as_json, remark, say, table
+from kebab.interfaces.cli.options import command, group, knowledge_base, option
+from kebab.interfaces.cli.render import follow_up, print_verbatim, printed_as_json, remark, say, table
 from kebab.interfaces.cli.search import given, search_options
 from kebab.search.filters import unmatched_filters
 from kebab.search.options import FILTERS, SearchRequest

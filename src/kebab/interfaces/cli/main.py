@@ -17,7 +17,7 @@ import click
 from kebab._version import __version__
 from kebab.core.checking import close_to, unknown
 from kebab.core.errors import Internal, KebabError, UsageError
-from kebab.interfaces.cli.options import CheckedOption, follow_up_error, global_options
+from kebab.interfaces.cli.options import CheckedOption, global_options
 
 # Name → module and summary, so that `kb --help` does not import the commands.
 _COMMANDS: dict[str, tuple[str, str]] = {
@@ -41,8 +41,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "reset": ("upkeep", "Delete the database."),
     "doctor": ("upkeep", "Check that everything is in order."),
     "schema": ("upkeep", "Wire schemas, and what the index holds."),
-    "init": ("upkeep", "Write a commented config file; never required."),
-    "config": ("upkeep", "Show every setting and where its value came from."),
+    "init": ("configuration", "Write a commented config file; never required."),
+    "config": ("configuration", "Show every setting and where its value came from."),
 }
 
 # Commands of other programs → the kb command to suggest.
@@ -90,6 +90,8 @@ class LazyCommands(click.Group):
         try:
             return super().invoke(ctx)
         except KebabError as error:
+            from kebab.interfaces.cli.render import follow_up_error
+
             follow_up_error(error)
             raise
 

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
     """Opens a hit in a program, and returns that program's exit code."""
     if not 1 <= number <= len(response.hits):
-        raise UsageError(
-            f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open."
-        )
+        hint = "Choose another number for --open."
+        raise UsageError(f"There is no hit {number}: {len(response.hits)} were found.", hint=hint)
     hit = response.hits[number - 1]
     file, line = kb.place_of(hit)
     if line is None:
@@ -33,18 +32,16 @@ def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) ->
     try:
         return subprocess.run([*editor, *_at_line(editor[0], str(file), line)], check=False).returncode
     except OSError as error:
-        raise UsageError(
-            f"The editor {editor[0]} cannot be started: {error.strerror}.", hint="Set EDITOR to another one."
-        ) from error
+        hint = "Set EDITOR to another one."
+        raise UsageError(f"The editor {editor[0]} cannot be started: {error.strerror}.", hint=hint) from error
 
 
 def _editor() -> list[str]:
     try:
         arguments = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     except ValueError as error:
-        raise UsageError(
-            f"EDITOR cannot be read as a command: {error}.", hint="For example: export EDITOR=vim"
-        ) from error
+        hint = "For example: export EDITOR=vim"
+        raise UsageError(f"EDITOR cannot be read as a command: {error}.", hint=hint) from error
     if not arguments:
         raise UsageError("No editor is set.", hint="Set EDITOR, for example: export EDITOR=vim")
     return arguments
@@ -64,10 +61,8 @@ def _open_by_system(file: Path, citation: str) -> int:
     """Opens a file such as a PDF with the system's program for it, which cannot be told the page or line."""
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     if sys.platform != "win32" and which(opener) is None:
-        raise UsageError(
-            f"{file} is no text for an editor, and {opener} is not installed to open it with its own program.",
-            hint=f"Open it yourself, or read the passage with: kb fetch span '{citation}'",
-        )
+        message = f"{file} is no text for an editor, and {opener} is not installed to open it with its own program."
+        raise UsageError(message, hint=f"Open it yourself, or read the passage with: kb fetch span '{citation}'")
     remark(f"opening {file}; the passage is {citation}")
     if sys.platform == "win32":
         os.startfile(file)

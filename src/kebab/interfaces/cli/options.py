@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from functools import partial
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kebab.core.checking import checked, from_text
-from kebab.core.errors import KebabError, UsageError
+from kebab.core.errors import UsageError
 
 if TYPE_CHECKING:
     from kebab.config.loading import LoadedSettings
@@ -80,12 +78,9 @@ def command(
 
 
 def group(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Group]:
-    def decorate(function: _Function) -> click.Group:
-        attributes.update(epilog=_shown(example), no_args_is_help=False)
-        decorator: Callable[[_Function], click.Group] = click.group(name, **attributes)
-        return decorator(global_options(function))
-
-    return decorate
+    decorate: Any = command(name, example=example, cls=click.Group, no_args_is_help=False, **attributes)
+    made: Callable[[_Function], click.Group] = decorate
+    return made
 
 
 def _shown(example: str) -> str:
@@ -133,25 +128,3 @@ def is_confirmed(yes: bool, question: str, refusal: str) -> bool:
     if wants_json() or not sys.stdin.isatty():
         raise UsageError(refusal, hint="Say so with --yes.")
     return click.confirm(question)
-
-
-# --- hints
-
-
-def follow_up(text: str) -> str:
-    """Adds this run's --db and --config to the commands in a hint, so that they use the same database: `kb ingest`
-    becomes `kb --db FILE ingest`.
-    """
-    given = places_given()
-    context = click.get_current_context(silent=True)
-    if context is None or not given:
-        return text
-    root = context.find_root()
-    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
-    options = "".join(f"--{name} {quote(value)} " for name, value in given.items())
-    return re.sub(rf"(?<![\w./-])kb (?=(?:{'|'.join(commands)})\b)", lambda command: command[0] + options, text)
-
-
-def follow_up_error(error: KebabError) -> None:
-    if error.hint:
-        error.hint = follow_up(error.hint)

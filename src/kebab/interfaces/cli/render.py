@@ -6,9 +6,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from kebab.core.errors import KebabError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from kebab.core.notices import Notice
     from kebab.interfaces.cli.table import Cut
 
-from kebab.interfaces.cli.options import follow_up, is_quiet, wants_json
+from kebab.interfaces.cli.options import is_quiet, places_given, wants_json
 
 _STEERING = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -104,3 +107,25 @@ def has_colour() -> bool:
 
 def follow_up_notices(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     return tuple(notice._replace(message=follow_up(notice.message)) for notice in notices)
+
+
+# --- hints
+
+
+def follow_up(text: str) -> str:
+    """Adds this run's --db and --config to the commands in a hint, so that they use the same database: `kb ingest`
+    becomes `kb --db FILE ingest`.
+    """
+    given = places_given()
+    context = click.get_current_context(silent=True)
+    if context is None or not given:
+        return text
+    root = context.find_root()
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
+    options = "".join(f"--{name} {quote(value)} " for name, value in given.items())
+    return re.sub(rf"(?<![\w./-])kb (?=(?:{'|'.join(commands)})\b)", lambda command: command[0] + options, text)
+
+
+def follow_up_error(error: KebabError) -> None:
+    if error.hint:
+        error.hint = follow_up(error.hint)

@@ -12,8 +12,17 @@ import click
 
 from kebab.core.errors import UsageError
 from kebab.core.search import SUSPICIOUS, DocumentGroup, Neighbour, Neighbours, SearchHit, SearchResponse
-from kebab.interfaces.cli.options import command, follow_up_error, knowledge_base, option, wants_json
-from kebab.interfaces.cli.render import CONTROL, follow_up_notices, has_colour, print_json, remark, say, shown
+from kebab.interfaces.cli.options import command, knowledge_base, option, wants_json
+from kebab.interfaces.cli.render import (
+    CONTROL,
+    follow_up_error,
+    follow_up_notices,
+    has_colour,
+    print_json,
+    remark,
+    say,
+    shown,
+)
 from kebab.search import options as search_request
 from kebab.search.options import KINDS, OPTIONS, SearchRequest
 
@@ -108,9 +117,8 @@ def _request_options(options: dict[str, Any]) -> dict[str, Any]:
     if fts_only or vec_only:
         alias = "lexical" if fts_only else "vector"
         if options["mode"] not in (None, alias):
-            raise UsageError(
-                f"--mode {options['mode']} contradicts --{'fts' if fts_only else 'vec'}-only.", hint="Keep one of them."
-            )
+            hint = "Keep one of them."
+            raise UsageError(f"--mode {options['mode']} contradicts --{'fts' if fts_only else 'vec'}-only.", hint=hint)
         options["mode"] = alias
     options["highlight"] = not options.pop("no_highlight")
     return given(options)
@@ -303,17 +311,12 @@ def _print_hit_explanation(hit: SearchHit) -> None:
     ):
         absent = "not found" if detail.method == "hybrid" else "not used"
         model = (explanation.get(name) or {}).get("model")
-        click.echo(
-            f"   {name}: "
-            + (f"rank {rank}, score {score:.4f}" if rank is not None else absent)
-            + (f" ({model})" if model else "")
-        )
+        found = f"rank {rank}, score {score:.4f}" if rank is not None else absent
+        click.echo(f"   {name}: {found}{f' ({model})' if model else ''}")
     fusion = explanation.get("fusion") or {}
     if detail.rrf_score is not None:
-        click.echo(
-            f"   rrf: {detail.rrf_score:.4f} = lexical {fusion['from_lexical']:.4f} + vector "
-            f"{fusion['from_vector']:.4f}"
-        )
+        parts = f"lexical {fusion['from_lexical']:.4f} + vector {fusion['from_vector']:.4f}"
+        click.echo(f"   rrf: {detail.rrf_score:.4f} = {parts}")
     elif hit.score_kind == "convex":
         click.echo(f"   convex: {hit.score:.4f}")
     weights = ""
@@ -329,10 +332,8 @@ def _print_hit_explanation(hit: SearchHit) -> None:
 def _print_explanation(explanation: dict[str, Any]) -> None:
     lexical, vector, fusion = (explanation.get(side) or {} for side in ("lexical", "vector", "fusion"))
     if lexical:
-        click.echo(
-            f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed "
-            "by filters"
-        )
+        matches = f"{lexical['matches']} matches, {lexical['removed_by_filters']} removed by filters"
+        click.echo(f"lexical: match {lexical['match']}, {matches}")
         say(f"lexical: expression {lexical['expression']}")
         if lexical["stop_words_dropped"]:
             click.echo(f"lexical: stop words dropped: {', '.join(lexical['stop_words_dropped'])}")
@@ -342,17 +343,14 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
         )
         click.echo(f"vector: {space['model']}, {space['found']} found{scope}")
     if fusion:
-        click.echo(
-            f"fusion: {fusion['kind']}, {fusion['depth']} asked of each side, "
-            f"{fusion['both']} found by both, {fusion['lexical_only']} by words only, {fusion['vector_only']} by "
-            "meaning only"
-        )
+        alone = f"{fusion['lexical_only']} by words only, {fusion['vector_only']} by meaning only"
+        asked = f"{fusion['depth']} asked of each side"
+        click.echo(f"fusion: {fusion['kind']}, {asked}, {fusion['both']} found by both, {alone}")
         if fusion["too_far"]:
             click.echo(f"fusion: too far away in meaning to count by itself: {fusion['too_far']}")
     if explanation["fewer_than_asked"]:
-        click.echo(
-            f"fewer than asked for by {explanation['fewer_than_asked']}: no more passages match or pass the filters"
-        )
+        fewer = explanation["fewer_than_asked"]
+        click.echo(f"fewer than asked for by {fewer}: no more passages match or pass the filters")
     click.echo(f"removed by --threshold: {explanation['removed_by_threshold']}")
     click.echo(f"removed by --min-score: {explanation['removed_by_min_score']}")
     click.echo(f"removed by --max-tokens: {explanation['removed_by_max_tokens']}")

@@ -30,7 +30,7 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
     """
     from kebab.interfaces.http.safety import Rules, is_loopback
     from kebab.interfaces.http.server import Mounted, address, listen, make_app, run
-    from kebab.interfaces.mcp.http import McpOverHttp
+    from kebab.interfaces.mcp.server import McpOverHttp
     from kebab.interfaces.service import Service
     from kebab.knowledge_base import KnowledgeBase
 
@@ -38,10 +38,8 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
     settings = loaded.settings.serve
     host = host or settings.host
     if not is_loopback(host) and not settings.token:
-        raise UsageError(
-            f"{host} can be reached from elsewhere, so callers must show a token.",
-            hint="Set KEBAB_SERVE_TOKEN to 16 or more random letters and digits, or listen on 127.0.0.1.",
-        )
+        hint = "Set KEBAB_SERVE_TOKEN to 16 or more random letters and digits, or listen on 127.0.0.1."
+        raise UsageError(f"{host} can be reached from elsewhere, so callers must show a token.", hint=hint)
     names = frozenset(name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip())
     rules = Rules(
         host, settings.token, names, settings.max_body_kb * 1024, settings.requests_per_second, settings.timeout_s
@@ -124,7 +122,7 @@ def mcp_command(context: click.Context, allow_write: bool) -> int:
     if context.invoked_subcommand is not None:
         context.obj = allow_write
         return 0
-    from kebab.interfaces.mcp.stdio import run
+    from kebab.interfaces.mcp.server import run
     from kebab.interfaces.service import Service
     from kebab.knowledge_base import KnowledgeBase
 

@@ -8,16 +8,9 @@ from urllib.parse import quote, urlencode
 
 from kebab.core import citations
 
-SEARCH, RESULTS, READER, LIBRARIES, LIBRARY, STATUS, LOGOUT = (
-    "/",
-    "/results",
-    "/read",
-    "/libraries",
-    "/library",
-    "/status",
-    "/logout",
-)
-INGEST = "/status/ingest"
+SEARCH, RESULTS, READER = "/", "/results", "/read"
+LIBRARIES, LIBRARY = "/libraries", "/library"
+STATUS, INGEST, LOGOUT = "/status", "/status/ingest", "/logout"
 CITED = "cited"
 """The id of the HTML element that holds the cited passage."""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,15 +22,14 @@ from kebab.core import deadline, errors
 from kebab.core.checking import empty, from_text, unknown
 from kebab.core.errors import Internal, KebabError, TimedOut, UsageError
 from kebab.core.text import json_values
+from kebab.interfaces.arguments import KINDS, checked_argument, require
 from kebab.interfaces.bulk import answer_line, line_id
 from kebab.interfaces.http.ingest_jobs import IngestJobs
-from kebab.interfaces.service import KINDS, MOST_DOCUMENTS, MOST_OFFSET, Service, Workers, checked_argument, require
+from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET, Service, Workers
 from kebab.search import options as search_options
 from kebab.search.options import ALIASES, SearchRequest
 from kebab.wire import to_json
-from kebab.wire.errors import ErrorV1, error_v1
-from kebab.wire.search import SearchResponseV1
-from kebab.wire.serving import IngestJobV1
+from kebab.wire.errors import error_v1
 
 Schema = dict[str, Any]
 Handler = Callable[["Request"], Awaitable["Response"]]
@@ -126,6 +126,13 @@ async def json_body(request: Request) -> Any:
         raise UsageError(f"The body is not JSON: {error}.", hint=hint) from error
 
 
+async def json_object(request: Request, example: str) -> dict[str, Any]:
+    sent = await json_body(request)
+    if not isinstance(sent, dict):
+        raise UsageError("The body is not a JSON object.", hint=f"For example {example}.")
+    return sent
+
+
 JSON_LINES = "application/x-ndjson"
 _MOST_QUERIES = 1000
 _EVENT_SECONDS = 0.2
@@ -146,7 +153,6 @@ _OF_ASK = (
 )
 """The search options that choose the passages of an answer."""
 _NOTHING: Mapping[str, Parameter] = {}
-_FOUND_ONE = (errors.NotFound, errors.Ambiguous)
 
 
 def json_response(wire_object: Any, status: int = 200) -> Response:
@@ -165,9 +171,11 @@ class Api:
         options = search_options.schemas()
         searching = {name: Parameter(schema, required=name == "query") for name, schema in options.items()}
         paged = {name: Parameter(options[name]) for name in search_options.FILTERS} | _PAGE
-        found, listed, job = (Answer("search_response"),), (Answer("list"),), {"job_id": _KEY}
+        found, listed = (Answer("search_response"),), (Answer("list"),)
+        absent, cited = (errors.NotFound,), {"uri": _CITATION}
         service, jobs = self.service, self.jobs
         get = partial(getting, self.workers)
+        one = partial(get, fails=(errors.NotFound, errors.Ambiguous))
         return [
             Endpoint("v1/search", self.search, "Passages that answer a query", found, searching, SEARCHING),
             Endpoint(
@@ -177,38 +185,18 @@ class Api:
                 (Answer("bulk_response"), Answer({"type": "string"}, JSON_LINES)),
                 bodies={"application/json": _bulk_schema(), JSON_LINES: {"type": "string"}},
             ),
-            Endpoint("v1/documents", self.documents, "Documents that pass filters", listed, paged, (errors.NotFound,)),
-            get(
-                "v1/documents/{doc_id}",
-                service.document,
-                "One document and its chunks, by id or path",
-                "doc_summary",
-                {"doc_id": _KEY},
-                _FOUND_ONE,
+            Endpoint("v1/documents", self.documents, "Documents that pass filters", listed, paged, absent),
+            one("v1/documents/{doc_id}", service.document, "One document and its chunks, by id or path", "doc_summary"),
+            one(
+                "v1/chunks/{chunk_id}", service.chunk, "One chunk, by its id or the beginning of it", "chunk_inspection"
             ),
-            get(
-                "v1/chunks/{chunk_id}",
-                service.chunk,
-                "One chunk, by its id or the beginning of it",
-                "chunk_inspection",
-                {"chunk_id": _KEY},
-                _FOUND_ONE,
-            ),
-            get(
-                "v1/spans",
-                service.span,
-                "Exactly the lines or the page that a citation names",
-                "fetch_result",
-                {"uri": _CITATION},
-                _FOUND_ONE,
-            ),
-            get(
+            one("v1/spans", service.span, "Exactly the lines or the page that a citation names", "fetch_result", cited),
+            one(
                 "v1/fetch",
                 service.fetch,
                 "The text of a document (by id or path), or of a citation in it, within a budget of tokens",
                 "fetch_result",
                 {"uri": _KEY, "max_tokens": _MAX_TOKENS, "offset": _OFFSET},
-                _FOUND_ONE,
             ),
             get("v1/sources", service.sources, "The places that were ingested", "list"),
             get("v1/tags", service.tags, "Tags, the most used first", "list"),
@@ -224,14 +212,14 @@ class Api:
                 (Answer("ingest_job", status=202),),
                 bodies={"application/json": _INGEST},
             ),
-            get("v1/ingest/{job_id}", self._job, "One ingest", "ingest_job", job, (errors.NotFound,)),
+            get("v1/ingest/{job_id}", lambda job_id: jobs.find(job_id).wire, "One ingest", "ingest_job", fails=absent),
             Endpoint(
                 "v1/ingest/{job_id}/events",
                 self.ingest_events,
                 "Its progress, event by event, until it is over",
                 (EVENTS,),
-                job,
-                (errors.NotFound,),
+                {"job_id": _KEY},
+                absent,
             ),
         ]
 
@@ -291,13 +279,11 @@ class Api:
 
     async def _answer_lines(self, lines: list[Any], defaults: SearchRequest) -> AsyncIterator[str]:
         for number, line in enumerate(lines, start=1):
-            yield to_json(await self._answer_line(line, number, defaults)) + "\n"
-
-    async def _answer_line(self, line: Any, number: int, defaults: SearchRequest) -> SearchResponseV1 | ErrorV1:
-        try:
-            return await self.workers.run(answer_line, line, number, defaults, self.service.kb.search)
-        except TimedOut as error:  # this line gets an error, and the other lines are still answered
-            return error_v1(error, id=line_id(line))
+            try:
+                answer = await self.workers.run(answer_line, line, number, defaults, self.service.kb.search)
+            except TimedOut as error:  # this line gets an error, and the other lines are still answered
+                answer = error_v1(error, id=line_id(line))
+            yield to_json(answer) + "\n"
 
     # --- answers
 
@@ -305,11 +291,7 @@ class Api:
         return await self._answer(request, search_options.read_texts(texts_of(request)))
 
     async def ask_posted(self, request: Request) -> Response:
-        sent = await json_body(request)
-        if not isinstance(sent, dict):
-            hint = 'For example {"question": "How do I undo a commit?"}.'
-            raise UsageError("The body is not a JSON object.", hint=hint)
-        return await self._answer(request, sent)
+        return await self._answer(request, await json_object(request, '{"question": "How do I undo a commit?"}'))
 
     async def _answer(self, request: Request, options: dict[str, Any]) -> Response:
         question = options.pop("question", None)
@@ -352,8 +334,6 @@ class Api:
         try:
             answer = self.patient.run(self.service.ask, question, options, on_text=on_text, stop=stop.is_set)
             return _event("answer", await answer)
-        except KebabError as error:
-            return _event("error", error_v1(error))
         except Exception as error:  # noqa: BLE001 - the status is already sent, so an event reports it
             return _event("error", error_v1(Internal.of(error)))
 
@@ -361,9 +341,7 @@ class Api:
 
     async def start_ingest(self, request: Request) -> Response:
         self.service.require_write()
-        sent = await json_body(request)
-        if not isinstance(sent, dict):
-            raise UsageError("The body is not a JSON object.", hint='For example {"paths": ["/home/me/notes"]}.')
+        sent = await json_object(request, '{"paths": ["/home/me/notes"]}')
         schemas = _INGEST["properties"]
         for given in sent:
             if given not in schemas:
@@ -373,9 +351,6 @@ class Api:
         }
         job = self.jobs.start(tuple(values.get("paths", ())), values.get("name"), values.get("embed", True))
         return json_response(job, 202)
-
-    def _job(self, job_id: str) -> IngestJobV1:
-        return self.jobs.find(job_id).wire
 
     async def ingest_events(self, request: Request) -> Response:
         job = self.jobs.find(**values_given(request, {"job_id": _KEY}))
@@ -403,7 +378,8 @@ def getting(
     parameters: Mapping[str, Parameter] = _NOTHING,
     fails: tuple[type[KebabError], ...] = (),
 ) -> Endpoint:
-    """An endpoint that passes its parameters to `call` and sends the result as JSON."""
+    """An endpoint that passes its parameters, with those that its path names, to `call` and sends the result as JSON."""
+    parameters = {**dict.fromkeys(re.findall(r"{(\w+)}", path), _KEY), **parameters}
 
     async def handle(request: Request) -> Response:
         return json_response(await workers.run(call, **values_given(request, parameters)))

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
-from kebab.core.errors import Internal, KebabError, Locked, NotFound, TooMany
+from kebab.core.errors import Internal, Locked, NotFound, TooMany
 from kebab.interfaces.service import Service
 from kebab.wire.errors import error_v1
 from kebab.wire.reports import IngestProgressV1, ingest_progress_v1, ingest_report_v1
@@ -54,9 +54,7 @@ class IngestJob:
         except _Stopped:
             done = service.kb.last_ingest
             self._end("interrupted", report=ingest_report_v1(done, interrupted=True) if done is not None else None)
-        except KebabError as error:
-            self._end("failed", error=error_v1(error))
-        except Exception as error:  # noqa: BLE001 - a defect is reported in the job and must not end the thread
+        except Exception as error:  # noqa: BLE001 - also a defect is reported in the job and must not end the thread
             self._end("failed", error=error_v1(Internal.of(error)))
         else:
             self._end("done", report=ingest_report_v1(report))
@@ -103,10 +101,8 @@ class IngestJobs:
         for job in self._jobs:
             if job.wire.job_id == job_id:
                 return job
-        raise NotFound(
-            f"There is no ingest {job_id}.",
-            hint="See what there is at /api/v1/ingest; it is forgotten when the server stops.",
-        )
+        hint = "See what there is at /api/v1/ingest; it is forgotten when the server stops."
+        raise NotFound(f"There is no ingest {job_id}.", hint=hint)
 
     def all(self) -> IngestJobsV1:
         return IngestJobsV1(items=[job.wire for job in reversed(self._jobs)])

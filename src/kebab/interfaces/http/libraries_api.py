@@ -15,18 +15,10 @@ from kebab.core import errors
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.interfaces.http.api import Answer, Endpoint, Parameter, Schema, getting, json_response, values_given
 from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_LIBRARIES, Service, Workers
-from kebab.library.docs import DEFAULT_TOKENS
 from kebab.library.formatters import snippets_text
+from kebab.library.libraries import DEFAULT_TOKENS
 from kebab.search.options import LIBRARY, SOMETHING
-from kebab.wire.libraries import (
-    LibraryDocsV1,
-    LibrarySearchV1,
-    LibrarySnippetV1,
-    LibraryV1,
-    library_docs_v1,
-    library_search_v1,
-    library_v1,
-)
+from kebab.wire import libraries as wire
 
 _MOST = 500
 """The most characters in a name, an id or a query."""
@@ -68,28 +60,28 @@ class LibrariesApi:
             Endpoint("v2/context", self.context_v2, summary_v2, context, shaped, _FAILS),
         ]
 
-    def _search(self, **values: Any) -> LibrarySearchV1:
+    def _search(self, **values: Any) -> wire.LibrarySearchV1:
         name, query = values["libraryName"], values.get("query")
         limit = values.get("limit", DEFAULT_LIBRARIES)
-        return library_search_v1(name, query, self.service.find_libraries(name, query, limit))
+        return wire.library_search_v1(name, query, self.service.find_libraries(name, query, limit))
 
-    def _docs(self, **values: Any) -> LibraryDocsV1:
+    def _docs(self, **values: Any) -> wire.LibraryDocsV1:
         place, query = values.pop("libraryId"), values.pop("query")
-        return library_docs_v1(query, self.service.library_docs(place, query, **values))
+        return wire.library_docs_v1(query, self.service.library_docs(place, query, **values))
 
     def _search_v2(self, **values: Any) -> Schema:
         found = self.service.find_libraries(values["libraryName"], values.get("query"))
-        return {"results": [_library_v2(library_v1(match.library)) for match in found]}
+        return {"results": [_library_v2(wire.library_v1(match.library)) for match in found]}
 
     async def context_v2(self, request: Request) -> Response:
         values = values_given(request, {**_ASKING, **_SHAPE})
         docs = await self.workers.run(self.service.library_docs, values["libraryId"], values["query"])
         if values.get("type") == "json":
-            return json_response(_context_v2(library_docs_v1(values["query"], docs)))
+            return json_response(_context_v2(wire.library_docs_v1(values["query"], docs)))
         return PlainTextResponse(snippets_text(docs.snippets, docs.rules))
 
 
-def _library_v2(library: LibraryV1) -> dict[str, Any]:
+def _library_v2(library: wire.LibraryV1) -> dict[str, Any]:
     default = next((version for version in library.versions if version.version is None), None)
     return {
         "id": library.library_id,
@@ -104,7 +96,7 @@ def _library_v2(library: LibraryV1) -> dict[str, Any]:
     }
 
 
-def _context_v2(docs: LibraryDocsV1) -> dict[str, Any]:
+def _context_v2(docs: wire.LibraryDocsV1) -> dict[str, Any]:
     return {
         "codeSnippets": [_code_v2(snippet) for snippet in docs.snippets if snippet.type == "code"],
         "infoSnippets": [_info_v2(snippet) for snippet in docs.snippets if snippet.type == "info"],
@@ -112,7 +104,7 @@ def _context_v2(docs: LibraryDocsV1) -> dict[str, Any]:
     }
 
 
-def _code_v2(snippet: LibrarySnippetV1) -> dict[str, Any]:
+def _code_v2(snippet: wire.LibrarySnippetV1) -> dict[str, Any]:
     return {
         "codeTitle": snippet.title,
         "codeDescription": snippet.description,
@@ -124,7 +116,7 @@ def _code_v2(snippet: LibrarySnippetV1) -> dict[str, Any]:
     }
 
 
-def _info_v2(snippet: LibrarySnippetV1) -> dict[str, Any]:
+def _info_v2(snippet: wire.LibrarySnippetV1) -> dict[str, Any]:
     return {
         "pageId": snippet.url or snippet.citation.uri,
         "breadcrumb": snippet.breadcrumb,

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from kebab._version import __version__
-from kebab.interfaces.http.api import ALWAYS, Answer, Endpoint, Parameter, Schema
+from kebab.interfaces.http.api import ALWAYS, Endpoint, Parameter, Schema
 from kebab.wire import schemas
 from kebab.wire.errors import http_status
 
 _IN_PATH = re.compile(r"\{(\w+)\}")
+_TEXT = {"type": "string"}
+_ERROR_V2 = {"type": "object", "properties": {"error": _TEXT, "message": _TEXT}, "required": ["error", "message"]}
 _PHRASES = {
     200: "The answer",
     202: "Accepted, or still being indexed: come back later",
@@ -78,17 +80,14 @@ def _responses(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, A
     responses: dict[str, dict[str, Any]] = {}
     for answer in endpoint.answers:
         response = responses.setdefault(str(answer.status), {"description": _PHRASES[answer.status], "content": {}})
-        response["content"][answer.media] = {"schema": _schema(answer, components)}
-    failed = _error_v2() if endpoint.path.startswith("v2/") else _wire("error", components)
+        schema = answer.schema if isinstance(answer.schema, dict) else _wire(answer.schema, components)
+        response["content"][answer.media] = {"schema": schema}
+    failed = _ERROR_V2 if endpoint.path.startswith("v2/") else _wire("error", components)
     for status in sorted({http_status(error) for error in (*ALWAYS, *endpoint.fails)}):
         responses.setdefault(
             str(status), {"description": _PHRASES[status], "content": {"application/json": {"schema": failed}}}
         )
     return dict(sorted(responses.items()))
-
-
-def _schema(answer: Answer, components: dict[str, Schema]) -> Schema:
-    return answer.schema if isinstance(answer.schema, dict) else _wire(answer.schema, components)
 
 
 def _wire(name: str, components: dict[str, Schema]) -> Schema:
@@ -110,8 +109,3 @@ def _moved(schema: Any) -> Any:
             for key, value in schema.items()
         }
     return [_moved(item) for item in schema] if isinstance(schema, list) else schema
-
-
-def _error_v2() -> Schema:
-    text = {"type": "string"}
-    return {"type": "object", "properties": {"error": text, "message": text}, "required": ["error", "message"]}

@@ -32,7 +32,6 @@ from kebab.interfaces.http.templating import Page, StaticFiles, Templates, fille
 from kebab.interfaces.service import FilterChoices, Service, Workers
 from kebab.search.fetching import Opened
 from kebab.search.options import SearchRequest, join_library, read_texts
-from kebab.wire.errors import http_status
 from kebab.wire.libraries import LibraryDocsV1, LibraryV1, library_docs_v1, library_v1
 from kebab.wire.search import SearchHitV1, SearchResponseV1
 
@@ -118,10 +117,8 @@ class ReaderPage(Page):
 def _citation_of(values: dict[str, str]) -> str:
     """The citation in the page's parameters: the uri, or the doc_id with lines or a page."""
     if ("uri" in values) == ("doc_id" in values):
-        raise UsageError(
-            "Name a document.",
-            hint="For example /read?uri=notes/git.md%23L10-L20, or ?doc_id=… with lines=10-20 or page=3.",
-        )
+        hint = "For example /read?uri=notes/git.md%23L10-L20, or ?doc_id=… with lines=10-20 or page=3."
+        raise UsageError("Name a document.", hint=hint)
     if "uri" in values:
         return values["uri"]
     doc_id = values["doc_id"].replace("%", "%25").replace("#", "%23")
@@ -177,12 +174,8 @@ def _lines_shown(opened: Opened, values: dict[str, str]) -> dict[str, Any]:
 
 def _line(table: LineTable, number: int, cited: tuple[int, int] | None) -> Line:
     text = table.slice(number, number).rstrip("\r\n")
-    return Line(
-        number,
-        text[:_LONGEST_LINE],
-        cited is not None and cited[0] <= number <= cited[1],
-        max(0, len(text) - _LONGEST_LINE),
-    )
+    is_cited = cited is not None and cited[0] <= number <= cited[1]
+    return Line(number, text[:_LONGEST_LINE], is_cited, max(0, len(text) - _LONGEST_LINE))
 
 
 # --- by page
@@ -212,11 +205,8 @@ def _results_before(request: Request) -> str | None:
         parts = urlsplit(request.headers.get("referer", ""))
     except ValueError:  # with an invalid header there is no link back
         return None
-    is_list = (
-        parts.netloc == request.headers.get("host")
-        and parts.path in (addresses.SEARCH, addresses.LIBRARY)
-        and parts.query
-    )
+    is_ours = parts.netloc == request.headers.get("host")
+    is_list = is_ours and parts.path in (addresses.SEARCH, addresses.LIBRARY) and parts.query
     return f"{parts.path}?{parts.query}" if is_list else None
 
 
@@ -266,7 +256,7 @@ class Pages:
             return RedirectResponse(
                 with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303
             )
-        return self._templates.page("error.html", http_status(type(error)), error=error)
+        return self._templates.page("error.html", error=error)
 
 
 class LibraryPages(Page):
@@ -291,7 +281,6 @@ class LibraryPages(Page):
         place = join_library(library.library_id, docs.version if docs else values.get("version"))
         return self.templates.page(
             "library.html",
-            http_status(type(error)) if error else 200,
             library=library,
             kinds=SNIPPET_KINDS,
             values={"q": "", "version": "", "type": "", **values},
@@ -437,7 +426,6 @@ class SearchPage(Page):
         choices, there_is, answer, error = await self.workers.run(self._everything, asked)
         return self.templates.page(
             "search.html",
-            http_status(type(error)) if error else 200,
             choices=choices,
             modes=MODES,
             default_mode="hybrid",
@@ -449,18 +437,13 @@ class SearchPage(Page):
         """Returns only the list of hits, for the script."""
         asked = Asked(filled_in(request))
         answer, error = await self.workers.run(self._answered, asked)
-        return self.templates.page(
-            "results.html", http_status(type(error)) if error else 200, **_list_values(asked, answer, error)
-        )
+        return self.templates.page("results.html", **_list_values(asked, answer, error))
 
     def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:
         choices = self.service.filter_choices()
         kb = self.service.kb
-        return (
-            choices,
-            ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all())),
-            *self._answered(asked),
-        )
+        there_is = ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all()))
+        return choices, there_is, *self._answered(asked)
 
     def _answered(self, asked: Asked) -> tuple[SearchResponseV1 | None, KebabError | None]:
         """The hits or the error; both are None without a query."""

@@ -33,9 +33,8 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:@/?#\\\[\]]+)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE)
 """A Host header as in RFC 9110, 7.2: a name or address, maybe with a port, but without user information."""
 SAFE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
-    "'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",  # not no-referrer, because browsers then send forms with Origin: null
@@ -124,11 +123,8 @@ class Tokens:
         if is_right or not shown:
             return is_right
         if wait:
-            raise TooMany(
-                "Too many wrong tokens came from this address.",
-                hint=f"Wait {wait} s before the next try.",
-                retry_after=wait,
-            )
+            hint = f"Wait {wait} s before the next try."
+            raise TooMany("Too many wrong tokens came from this address.", hint=hint, retry_after=wait)
         self._wrong.take(client)
         return False
 
@@ -189,20 +185,16 @@ class Safety:
             hint = "Wait a moment, or raise serve.requests_per_second."
             raise TooMany("Too many requests came from this address.", hint=hint, retry_after=wait)
         if "transfer-encoding" in headers and "content-length" in headers:
-            raise UsageError(
-                "The request has both a Content-Length and a Transfer-Encoding, so where it ends is uncertain.",
-                hint="Send one of them.",
-            )
+            message = "The request has both a Content-Length and a Transfer-Encoding, so where it ends is uncertain."
+            raise UsageError(message, hint="Send one of them.")
         host = headers.get("host", "")
         if not self._is_ours(host):
-            raise Refused(
-                f"This server is not {host!r}.", hint="Call it by its address, or name it in serve.allowed_hosts."
-            )
+            hint = "Call it by its address, or name it in serve.allowed_hosts."
+            raise Refused(f"This server is not {host!r}.", hint=hint)
         origins = headers.getlist("origin")
         if any(origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()) for origin in origins):
-            raise Refused(
-                "Pages of another site may not ask this server.", hint="Ask it from its own page, or without a browser."
-            )
+            hint = "Ask it from its own page, or without a browser."
+            raise Refused("Pages of another site may not ask this server.", hint=hint)
         if self._rules.token and not self._is_known(scope, headers):
             raise Unauthorized("This server wants a token.", hint="Send it as: Authorization: Bearer TOKEN")
 
@@ -279,10 +271,8 @@ class _Body:
             with anyio.fail_after(self._end - anyio.current_time()):
                 message = await self._receive()
         except TimeoutError as error:
-            raise TimedOut(
-                f"The request was not there after {self._timeout_s:g} s.",
-                hint="Send it sooner, or raise serve.timeout_s.",
-            ) from error
+            hint = "Send it sooner, or raise serve.timeout_s."
+            raise TimedOut(f"The request was not there after {self._timeout_s:g} s.", hint=hint) from error
         if message["type"] == "http.request":
             self._seen += len(message.get("body", b""))
             self._check_size(self._seen)

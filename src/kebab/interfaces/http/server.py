@@ -81,7 +81,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
             # Innermost, so that Safety adds its headers to the report of a defect too.
             Middleware(ExceptionMiddleware, handlers={Exception: _defect}),
         ],
-        exception_handlers={KebabError: _failed, HTTPException: _http_failed, ClientDisconnect: _gone},
+        exception_handlers={KebabError: _failed, HTTPException: _failed, ClientDisconnect: _gone},
         lifespan=lifespan,
     )
     app.state.pages = pages
@@ -136,23 +136,15 @@ def refuse(request: Request, error: KebabError) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, KebabError)
-    return refuse(request, error)
-
-
-async def _http_failed(request: Request, error: Exception) -> Response:
+    if isinstance(error, KebabError):
+        return refuse(request, error)
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return refuse(
-            request, NotFound(f"There is nothing at {request.url.path}.", hint="See /openapi.json for what there is.")
-        )
+        hint = "See /openapi.json for what there is."
+        return refuse(request, NotFound(f"There is nothing at {request.url.path}.", hint=hint))
     if error.status_code == 405:
-        response = refuse(
-            request,
-            NoSuchMethod(
-                f"{request.url.path} does not take {request.method}.", hint="See /openapi.json for what it takes."
-            ),
-        )
+        hint = "See /openapi.json for what it takes."
+        response = refuse(request, NoSuchMethod(f"{request.url.path} does not take {request.method}.", hint=hint))
         response.headers.update(error.headers or {})
         return response
     return refuse(request, UsageError(f"{error.detail}.", hint="See /openapi.json for what is taken."))
@@ -183,10 +175,8 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         taken.close()
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UsageError(
-            f"It is not possible to listen on {host}:{port}: {reason}.",
-            hint="Choose another --port (0 takes a free one), or --host.",
-        ) from error
+        hint = "Choose another --port (0 takes a free one), or --host."
+        raise UsageError(f"It is not possible to listen on {host}:{port}: {reason}.", hint=hint) from error
     return taken
 
 

@@ -17,10 +17,11 @@ from starlette.responses import HTMLResponse, Response
 
 from kebab._version import __version__
 from kebab.core.checking import unknown
-from kebab.core.errors import NotFound, UsageError
+from kebab.core.errors import KebabError, NotFound, UsageError
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.api import texts_of
 from kebab.interfaces.service import Service, Workers
+from kebab.wire.errors import http_status
 from kebab.wire.search import HighlightV1
 
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -57,8 +58,12 @@ class Templates:
         )
         self._environment.filters.update(score=_score, number=lambda count: f"{count:,}", size=_size, counted=_counted)
 
-    def page(self, template: str, http_status: int = 200, **values: Any) -> HTMLResponse:
-        return HTMLResponse(self._environment.get_template(template).render(**values), http_status)
+    def page(
+        self, template: str, status: int = 200, /, *, error: KebabError | None = None, **values: Any
+    ) -> HTMLResponse:
+        """A page, with the HTTP status of its error if it has one."""
+        text = self._environment.get_template(template).render(error=error, **values)
+        return HTMLResponse(text, http_status(type(error)) if error else status)
 
 
 @dataclass

@@ -16,18 +16,10 @@ from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.ports import Progress
 from kebab.core.search import SUSPICIOUS
 from kebab.core.text import estimate_tokens, one_line, whole_characters
-from kebab.interfaces.service import (
-    DEFAULT_LIBRARIES,
-    KINDS,
-    MOST_DOCUMENTS,
-    MOST_LIBRARIES,
-    Schema,
-    Service,
-    checked_argument,
-    require,
-)
-from kebab.library.docs import DEFAULT_TOKENS
+from kebab.interfaces.arguments import KINDS, Schema, checked_argument, require
+from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_DOCUMENTS, MOST_LIBRARIES, Service
 from kebab.library.formatters import libraries_text, remarks_on, snippets_text
+from kebab.library.libraries import DEFAULT_TOKENS
 from kebab.search import options as search_options
 from kebab.search.options import ALIASES, split_library, unknown_option
 from kebab.wire import to_json

@@ -1,4 +1,4 @@
-"""Reads golden sets: queries with the documents, chunks and lines that they should find.
+"""Reads golden sets (queries with the documents, chunks and lines that they should find), and writes and reads runs.
 
 People write them as a YAML list or JSON lines. A judged collection is a folder in the layout of BEIR, with
 `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or `qrels/test.tsv`, each of which may be compressed (`.gz`).
@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import types
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
 from kebab.core.citations import parse
-from kebab.core.errors import GoldenSetError
+from kebab.core.errors import GoldenSetError, UsageError, file_errors
 from kebab.core.files import make_folder, open_file
 from kebab.core.spans import LineSpan
-from kebab.wire import view
-from kebab.wire.evaluation import EvalGoldenV1
+from kebab.wire import to_json, view
+from kebab.wire.evaluation import EvalGoldenV1, EvalReportV1
 
 _LISTS = ("expected_docs", "expected_chunks", "expected_spans", "must_contain", "forbidden")
 _KEYS = ("id", "query", *_LISTS, "group", "unanswerable")
@@ -114,19 +117,15 @@ def load_golden_set(path: Path) -> GoldenSet:
     """A golden set from a file of queries or a folder with a judged collection. Errors name the faulty entry."""
     if path.is_dir():
         return load_collection(path)
-    data = read_bytes(path)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise unsound(path, "is not UTF-8", "Save it as UTF-8.") from error
+    file = _Part(path, read_bytes(path))
     kind: Literal["yaml", "jsonl"] = "yaml" if path.suffix.lower() in (".yaml", ".yml") else "jsonl"
-    entries = _yaml_entries(text, path) if kind == "yaml" else list(json_lines(text, path))
+    entries = _yaml_entries(file.text, path) if kind == "yaml" else list(json_lines(file.text, path))
     queries = tuple(_golden_query(entry, f"entry {number}", path) for number, entry in enumerate(entries, start=1))
     if twice := [id for id, count in Counter(query.id for query in queries).items() if count > 1]:
         raise unsound(path, f"has several queries with the id {twice[0]}", "Give each its own id.")
     if not queries:
         raise unsound(path, "has no queries", "Begin one with: kb eval suggest")
-    return GoldenSet(path.name, kind, sha256(data).hexdigest(), queries)
+    return GoldenSet(path.name, kind, sha256(file.data).hexdigest(), queries)
 
 
 def _yaml_entries(text: str, path: Path) -> list[Any]:
@@ -207,11 +206,8 @@ def load_collection(folder: Path) -> GoldenSet:
     if wordless := [id for id, text in texts.items() if not text.strip() and id in grades]:
         raise unsound(asked.file, f"has no text for {listed(wordless)}", "Write what a user would type.")
     if unknown := [id for id in grades if id not in texts]:
-        raise unsound(
-            folder,
-            f"judges {len(unknown):,} queries that queries.jsonl has not: {listed(unknown)}",
-            "Add them, or take them out.",
-        )
+        what = f"judges {len(unknown):,} queries that queries.jsonl has not: {listed(unknown)}"
+        raise unsound(folder, what, "Add them, or take them out.")
     queries = tuple(GoldenQuery(id, text, grades[id]) for id, text in texts.items() if id in grades)
     if not queries:
         raise unsound(folder, "has no query with a judgement", _LAYOUT)
@@ -262,7 +258,7 @@ def _suffix(folder: Path) -> str:
 
 
 class _Part(NamedTuple):
-    """A file of the collection."""
+    """A file of a golden set."""
 
     file: Path
     data: bytes
@@ -332,3 +328,82 @@ def _is_number(text: str) -> bool:
 def _field(entry: dict[str, Any], name: str) -> str:
     value = entry.get(name)
     return value if isinstance(value, str) else ""
+
+
+# --- runs
+
+
+_BEGINNINGS = {"run": rb'.*"eval_report\.v1"', "HTML page": rb"(?i:(\xef\xbb\xbf)?\s*<(!doctype )?html)"}
+_ANOTHER = "Name another file with --out."
+_HINT = "Make one with: kb eval run FILE --out RUN.json"
+
+
+def write_run(report: EvalReportV1, path: Path) -> None:
+    write_text(to_json(report) + "\n", path)
+
+
+def refuse_to_replace(path: Path, what: Literal["run", "HTML page"] = "run") -> None:
+    """Raises UsageError if `path` has anything else, so that a run never overwrites a golden set, or a page a run."""
+    if not path.exists():
+        return
+    with file_errors(path, "cannot be read", _ANOTHER), path.open("rb") as file:
+        found = file.read(200)
+    if found and not re.match(_BEGINNINGS[what], found, re.DOTALL):
+        hint = "Name another file with --out, or delete it first."
+        raise UsageError(f"{path} exists already, and is no {what}.", hint=hint)
+
+
+def write_text(text: str, path: Path) -> None:
+    with file_errors(path, "cannot be written", _ANOTHER), open_file(path, "w") as file:
+        file.write(text)
+
+
+def read_run(path: Path) -> EvalReportV1:
+    """The report in a file that `kb eval run --out` wrote; any other file is an error."""
+    try:
+        with file_errors(path, "cannot be read", _HINT, GoldenSetError):
+            data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise GoldenSetError(f"{path} is no run: it has no JSON.", hint=_HINT, path=str(path)) from error
+    if not isinstance(data, dict) or data.get("schema_version") != "eval_report.v1":
+        raise GoldenSetError(f"{path} is no run: it is not eval_report.v1.", hint=_HINT, path=str(path))
+    try:
+        report: EvalReportV1 = _read(EvalReportV1, data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise GoldenSetError(f"{path} is a damaged run: {error}.", hint=_HINT, path=str(path)) from error
+    return report
+
+
+def _may_be_left_out(item: Field[Any]) -> bool:
+    """Whether a field has a default, because runs of earlier versions do not have it."""
+    return item.default is not MISSING or item.default_factory is not MISSING
+
+
+def _read(hint: Any, value: Any) -> Any:
+    """Checks a JSON value and converts it to a type. Unknown keys are ignored, since later versions may add some."""
+    origin = get_origin(hint)
+    if is_dataclass(hint) and isinstance(hint, type):
+        hints = get_type_hints(hint)
+        given = [item.name for item in fields(hint) if item.name in value or not _may_be_left_out(item)]
+        return hint(**{name: _read(hints[name], value[name]) for name in given})
+    if origin is list:
+        if not isinstance(value, list):
+            raise TypeError(f"{value!r} is no list")
+        return [_read(get_args(hint)[0], item) for item in value]
+    if origin is dict:
+        _, of = get_args(hint)
+        return {str(key): _read(of, item) for key, item in dict(value).items()}
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        (some,) = [option for option in get_args(hint) if option is not type(None)]
+        return _read(some, value)
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise ValueError(f"{value!r} is not known")
+        return value
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is not Any and (not isinstance(value, hint) or (hint is not bool and isinstance(value, bool))):
+        raise TypeError(f"{value!r} is no {hint.__name__}")
+    return value
