@@ -37,6 +37,7 @@ class _NewChunk(NamedTuple):
 class QdrantDocumentStore(WriterPart):
     def __init__(self, writer: IndexWriter, *, for_libraries: bool = False) -> None:
         super().__init__(writer)
+        self.has_chunks = self._chunks.has_any
         self._vocabulary = Vocabulary(writer.schema.terms)
         self._corpus = LIBRARIES if for_libraries else OWN
         self._tokenizer = SqliteTokenizer()
@@ -51,7 +52,7 @@ class QdrantDocumentStore(WriterPart):
         self._writer.write_source(StoredSource(source.name, source.kind, source.root, source.trust_level, now()))
 
     def remove_source(self, name: str) -> None:
-        """Removes the documents of a source, then the source. So after an interruption the other documents are found."""
+        """Removes the documents of a source, then the source. So after an interruption the others are still found."""
         self.remove(name, list(self.known_files(name)))
         self._writer.delete_source(name)
 
@@ -65,9 +66,6 @@ class QdrantDocumentStore(WriterPart):
     def source_ingested(self, name: str, repository: Repository | None, at: str | None = None) -> None:
         ingested = self._state.sources[name]._replace(ingested_at=at or now(), repository=repository)
         self._writer.write_source(ingested)
-
-    def has_chunks(self) -> bool:
-        return self._chunks.has_any()
 
     def known_files(self, source: str) -> dict[str, FileState]:
         payloads = self._documents.payloads(where("source", source), ["path", *FileState._fields])
@@ -231,7 +229,7 @@ class QdrantNoteStore(WriterPart):
         return self._replace(source, note, [])
 
     def _replace(self, source: str, note: ContextNote, new: list[ContextNote]) -> int:
-        """Replaces the note on a folder; returns how many chunks changed. Chunks written later have its words anyway."""
+        """Replaces the note on a folder; returns how many chunks changed. Those written later have its words anyway."""
         with self._writer.pledge_words(source):
             stored = self._state.sources[source]
             others = [other for other in stored.notes if other.folder != note.folder]

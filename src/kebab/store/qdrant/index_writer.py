@@ -259,7 +259,7 @@ def renew_words(writer: IndexWriter) -> None:
 
 
 def recover(writer: IndexWriter) -> None:
-    """Completes or undoes what interrupted writers began, and counts everything again. Every writer calls this first."""
+    """Completes or undoes what interrupted writers began, and counts everything again. Every writer begins with it."""
     schema = writer.schema
     schema.drop_unused_chunks()
     unfinished = list(schema.catalog.scroll(where("what", "unfinished")))

@@ -54,7 +54,7 @@ class StoredSource(NamedTuple):
 
 
 class StoredVersion(NamedTuple):
-    """A version of a library. All its documents and chunks list its key. The catalog decides which keys are searched."""
+    """A version of a library. Its documents and chunks list its key. The catalog decides which keys are searched."""
 
     key: str
     library: str
