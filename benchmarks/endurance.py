@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import resource
 import shutil
 import sys
 import threading
@@ -43,8 +44,9 @@ def main() -> None:
     started = until = time.monotonic()
     for part in chosen.parts.split(","):
         print(f"{part} …", file=sys.stderr)
-        until += SHARES[part] * chosen.seconds
-        seconds = max(1.0, until - time.monotonic())  # a part that takes longer takes it from the next
+        share = SHARES[part] * chosen.seconds
+        until += share
+        seconds = max(1.0, until - time.monotonic())  # what a part leaves over, or takes longer, is the next one's
         with measuring.work_folder() as folder:
             work = folder.resolve()
             match part:
@@ -52,19 +54,23 @@ def main() -> None:
                     outcomes = strike(work, chosen.scenarios.split(","), chosen.points, until)
                     results |= {fault: judged(outcomes, fault) for fault in FAULTS}
                 case "together":
-                    results[part] = together(work, 0.8 * seconds)
+                    results[part] = together(work, 0.8 * min(seconds, share))
                 case "month":
                     results[part] = month(work, 0.95 * seconds)
                 case _:
                     corpus = measuring.unpack(chosen.data, "k8s-en", work)
-                    results[part] = clients(corpus, work, chosen.clients, until, ingest=not chosen.no_ingest)
+                    results[part] = clients(
+                        corpus, work, chosen.clients, min(until, time.monotonic() + share), ingest=not chosen.no_ingest
+                    )
     for name, result in results.items():
         for what in ("lost", "doubled", "failed"):
             for line in getattr(result, what)[:10]:
                 print(f"{name}: {what}: {line}")
     rows = [(name, f"{r.tries:,}", len(r.lost), len(r.doubled), len(r.failed), r.detail) for name, r in results.items()]
     measuring.table(["", "tries", "lost", "doubled", "failed", ""], rows)
-    print(f"{time.monotonic() - started:.0f} s")
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(one.ru_utime + one.ru_stime for one in used)
+    print(f"{time.monotonic() - started:.0f} s, {cpu:.0f} CPU s")
     raise SystemExit(1 if any(r.lost or r.doubled or r.failed for r in results.values()) else 0)
 
 
