@@ -7,7 +7,7 @@ import os
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,6 +108,37 @@ def test_something_that_is_neither_file_nor_folder_is_an_error_and_no_source(use
     os.mkfifo(user.notes / "pipe")
     user.fails("ingest", user.notes / "pipe", code="source_error")
     assert user.ask("list", "sources")["items"] == []
+
+
+UNREADABLE_RULES: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "device": lambda rules: rules.symlink_to("/dev/zero"),
+    "long": lambda rules: rules.write_text("*.log\n" * 100_000),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE_RULES)
+@pytest.mark.parametrize("name", [".gitignore", ".kebabignore", ".git/info/exclude"])
+def test_a_folder_whose_ignore_rules_cannot_be_read_stays_as_it_was_indexed(user: User, name: str, kind: str) -> None:
+    """Regression: kb waited for the pipe for ever, and filled the memory with the device until it was aborted."""
+    user.write("a.md", "heron")
+    folder = "sub [1]{x}"
+    user.write(f"{folder}/b.md", "quagga")
+    user.ingest()
+    rules = user.notes / folder / name
+    rules.parent.mkdir(parents=True, exist_ok=True)
+    UNREADABLE_RULES[kind](rules)
+    user.write(f"{folder}/c.md", "okapi")
+    user.write("sub/d.md", "okapi")
+    report = user.ingest()
+    assert user.counts(report) == {"added": 1, "unchanged": 1}
+    assert user.skipped(report) == {"unreadable": [folder]}
+    assert user.found("quagga") == [f"{folder}/b.md"]
+    assert user.found("okapi", env={"KEBAB_SEARCH_FRESHNESS": "check"}) == ["sub/d.md"]
+    rules.unlink()
+    assert user.ingest()["added"] == 1
+    UNREADABLE_RULES[kind](user.notes / ".gitignore")
+    assert "ingest.ignore_files" in user.fails("ingest", user.notes, code="source_error").err
 
 
 def test_stdin_needs_a_title_and_text(user: User) -> None:

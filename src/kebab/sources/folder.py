@@ -9,7 +9,8 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -17,6 +18,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 import ignore
+from ignore import overrides
 
 from kebab.config.settings import IngestSettings
 from kebab.core.errors import ParseError, SourceError
@@ -24,6 +26,10 @@ from kebab.core.files import NotRegular, open_regular
 from kebab.core.text import nfc
 
 IGNORE_FILE = ".kebabignore"
+_LONGEST_RULES = 1 << 18
+"""A longer file of ignore rules is not read, because some rules take long."""
+_RULES = (".gitignore", IGNORE_FILE, ".git/info/exclude")
+_IN_GLOBS = str.maketrans({character: f"\\{character}" for character in "\\*?[]{}!"})
 _UNREPORTED = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
 """Hidden files that are left out without a report."""
 _READ_ATTEMPTS = 3
@@ -79,9 +85,61 @@ def scan_folder(
     return listing.scan
 
 
-def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
-    """Walks all files and folders below a folder that the ignore rules keep."""
-    is_inside_repository = not (root / ".git").exists() and any((above / ".git").exists() for above in root.parents)
+def _folders_to_leave_out(root: Path, settings: IngestSettings, check: Callable[[], object] = lambda: None) -> set[str]:
+    """The folders whose ignore rules cannot be read: the walk would wait for a pipe, or read a device without end.
+
+    Raises SourceError for the folder itself and for those above it whose rules count.
+    """
+    if not settings.ignore_files:
+        return set()
+    for above in (root, *(root.parents if _inside_repository(root) else ())):
+        if rules := _unreadable_rules(str(above)):
+            raise SourceError(
+                f"The ignore rules of {rules} cannot be read: it is no regular file, or longer than 256 kB.",
+                hint="Remove it, or set ingest.ignore_files to false.",
+                path=rules,
+            )
+    found: set[str] = set()
+    seen: set[tuple[int, int]] = set()
+    waiting = [str(root)]
+    while waiting:
+        check()
+        folder = waiting.pop()
+        if _unreadable_rules(folder):
+            found.add(folder)
+            continue
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") and not settings.hidden:
+                    continue
+                if not entry.is_dir(follow_symlinks=settings.follow_links):
+                    continue
+                if settings.follow_links:  # links may lead in a circle
+                    status = entry.stat()
+                    if (status.st_dev, status.st_ino) in seen:
+                        continue
+                    seen.add((status.st_dev, status.st_ino))
+                waiting.append(entry.path)
+    return found
+
+
+def _inside_repository(root: Path) -> bool:
+    return not (root / ".git").exists() and any((above / ".git").exists() for above in root.parents)
+
+
+def _unreadable_rules(folder: str) -> str | None:
+    for name in _RULES:
+        with suppress(OSError):
+            status = os.stat(path := f"{folder}{os.sep}{name}")  # noqa: PTH116 - faster than Path
+            if S_ISREG(status.st_mode) and status.st_size <= _LONGEST_RULES:
+                continue
+            if not stat.S_ISDIR(status.st_mode):
+                return path
+    return None
+
+
+def walk_of(root: Path, settings: IngestSettings, left_out: Collection[str]) -> ignore.Walk:
+    """Walks all files and folders below a folder that the ignore rules keep, except the folders `left_out`."""
     builder = (
         ignore.WalkBuilder(root)
         .hidden(not settings.hidden)
@@ -91,17 +149,22 @@ def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
         .git_global(False)
         .require_git(False)
         # A .gitignore above the folder counts only inside one repository: `*` in a home folder must not hide notes.
-        .parents(settings.ignore_files and is_inside_repository)
+        .parents(settings.ignore_files and _inside_repository(root))
         .follow_links(settings.follow_links)
     )
     if settings.ignore_files:
         builder.add_custom_ignore_filename(IGNORE_FILE)
+    if left_out:
+        rules = overrides.OverrideBuilder(root)
+        for folder in left_out:
+            rules.add(f"!/{folder[len(str(root)) :].lstrip(os.sep).translate(_IN_GLOBS)}")
+        builder.overrides(rules.build())
     return builder.build()
 
 
-def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
+def _walk(root: Path, settings: IngestSettings, left_out: Collection[str]) -> tuple[list[str], set[str]]:
     """The paths that the ignore rules keep: the folders in order, and all entries."""
-    entries, walk = [], iter(walk_of(root, settings))
+    entries, walk = [], iter(walk_of(root, settings, left_out))
     while True:
         try:
             entries.append(str(next(walk).path()))
@@ -120,7 +183,8 @@ class _Listing:
 
     def __init__(self, root: Path, settings: IngestSettings, exclude: Collection[str]) -> None:
         self.scan = FolderScan()
-        self.folders, self._kept = _walk(root, settings)
+        self._left_out = _folders_to_leave_out(root, settings)
+        self.folders, self._kept = _walk(root, settings, self._left_out)
         self._root = root
         self._settings = settings
         self._exclude = exclude
@@ -141,6 +205,10 @@ class _Listing:
 
     def _take(self, entry: os.DirEntry[str]) -> None:
         path = relative_path(self._root, entry.path)
+        if entry.path in self._left_out:
+            self.scan.skips.append(Skip(_shown(path), "unreadable"))
+            self.scan.unreadable.append(path)
+            return
         try:
             status = entry.stat(follow_symlinks=self._settings.follow_links)
         except OSError:
@@ -311,7 +379,8 @@ class _Search:
         waiting = set(candidates)  # candidates that the walk may still reach
         folders: list[str] = []  # the folders that contain the current entry, outermost first
         before: ignore.DirEntry | None = None
-        walk = iter(walk_of(self._known.root, self._settings))
+        left_out = _folders_to_leave_out(self._known.root, self._settings, self._check_time)
+        walk = iter(walk_of(self._known.root, self._settings, left_out))
         while waiting:
             self._check_time()
             try:
