@@ -125,7 +125,7 @@ def memory_mb(field: str) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
-@settings(max_examples=80, derandomize=True)
+@settings(derandomize=True)
 @given(
     pieces=st.lists(st.sampled_from(sorted(PIECES)), min_size=1, max_size=4),
     size=st.sampled_from([100, 2_000, 20_000, 1_000_000]),

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from kebab.chunking.by_structure import StructureChunker
@@ -129,7 +128,6 @@ SETTINGS = st.sampled_from([DEFAULTS, SMALL, ChunkingSettings(target_tokens=32, 
 
 
 @given(markdown(), SETTINGS)
-@hypothesis_settings(max_examples=150)
 def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines(
     text: str, settings: ChunkingSettings
 ) -> None:
@@ -149,7 +147,6 @@ def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines(
 
 
 @given(markdown(), SETTINGS)
-@hypothesis_settings(max_examples=150)
 def test_chunks_leave_out_only_front_matter_and_white_space(text: str, settings: ChunkingSettings) -> None:
     for number, document in enumerate(documents(text)):
         start = read_front_matter(document.text).end if number == 0 else 0
@@ -159,7 +156,6 @@ def test_chunks_leave_out_only_front_matter_and_white_space(text: str, settings:
 
 
 @given(markdown(), SETTINGS)
-@hypothesis_settings(max_examples=150)
 def test_no_chunk_is_longer_than_the_maximum_with_its_title_and_headings(text: str, settings: ChunkingSettings) -> None:
     for document in documents(text):
         for chunk in StructureChunker(settings).chunk(document):

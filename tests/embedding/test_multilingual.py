@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.core.errors import ModelCorrupt
@@ -63,7 +63,6 @@ def _pieces(texts: list[str]) -> list[str]:
     ]
 
 
-@settings(max_examples=100)
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
 def test_any_text_has_the_tokens_of_the_package_but_for_runs_of_unknown_characters(
     oracle: Any, multilingual_folder: Path, text: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kebab.core.errors import ModelCorrupt
@@ -29,7 +29,6 @@ def library(multilingual_folder: Path) -> FileTokenizer:
     return FileTokenizer(multilingual_folder / "tokenizer.json")
 
 
-@settings(max_examples=300)
 @given(TEXTS)
 @example("")
 @example("a▁b ▁ c")
@@ -43,7 +42,6 @@ def test_any_text_is_tokenized_as_by_the_library(quick: UnigramTokenizer, librar
     assert quick.ids(text) == library.ids([text])[0]
 
 
-@settings(max_examples=150)
 @given(st.text("aeh0.-가나あの的", min_size=1, max_size=70))
 def test_repetitions_are_tokenized_as_by_the_library(
     quick: UnigramTokenizer, library: FileTokenizer, text: str

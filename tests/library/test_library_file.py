@@ -174,7 +174,7 @@ def test_names_and_rules_are_single_lines_and_hold_no_password(file: Path) -> No
         assert found.repository == "https://github.com/a/b"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 10_000), value=st.binary(min_size=0, max_size=40))
 def test_random_damage_raises_a_kebab_error_or_none(file: Path, place: int, value: bytes) -> None:
     data = file.read_bytes()

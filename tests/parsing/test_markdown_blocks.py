@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -253,7 +253,6 @@ def oracle_is_reliable(line: str) -> bool:
     return not (nested_tab or empty_title or backslash_at_end)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists((markdown_lines | arbitrary_lines).filter(oracle_is_reliable), max_size=12))
 def test_blocks_of_arbitrary_documents_are_those_of_markdown_it(lines: list[str]) -> None:
     blocks = scan_blocks(lines)
@@ -261,7 +260,6 @@ def test_blocks_of_arbitrary_documents_are_those_of_markdown_it(lines: list[str]
     assert_every_line_is_in_one_block(lines, blocks)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\n")) | markdown_lines))
 def test_every_line_of_any_text_is_in_one_block(lines: list[str]) -> None:
     # A carriage return within a line is a blank for the scanner, so the check must see it as one.

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.parsing.pdf_bytes import At, Entry, make_pdf
 
@@ -466,7 +466,6 @@ SAMPLES = [
 ]
 
 
-@settings(max_examples=150)
 @given(
     sample=st.sampled_from(SAMPLES),
     flips=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 7)), max_size=20),

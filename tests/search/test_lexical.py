@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kebab
@@ -514,7 +514,6 @@ ANYTHING = st.one_of(
 
 
 @given(ANYTHING, st.sampled_from(["all", "any", "auto"]), st.booleans())
-@settings(max_examples=300)
 @example("'\ud800'", "all", False)
 @example("\udcff", "auto", True)
 @example('"\ud800 x"', "any", False)
@@ -737,7 +736,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.integers(1, 60),
     st.integers(0, 60),
 )
-@settings(max_examples=60)
 def test_a_page_is_a_piece_of_the_list(many: Path, options: dict[str, Any], k: int, offset: int) -> None:
     with retriever_on(many) as retriever:
         whole = retriever.search(SearchQuery("okapi", k=1000, **options))

@@ -279,7 +279,7 @@ def test_a_pipe_in_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     assert repository_of(tmp_path) == Repository(tmp_path.name, "main", None)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.dictionaries(
         st.sampled_from(["HEAD", "config", "packed-refs", "commondir", "refs/heads/main"]), st.binary(max_size=200)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word, parse
@@ -202,7 +202,6 @@ def accepted(corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
     index.search(tree, match=match, drop_stop_words=drop, filters=SearchFilters(), limit=3, type_ahead=ahead)
 
 
-@settings(max_examples=300, deadline=None)
 @given(text=texts, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
 @example(text="a\udc80b", match="all", drop=False, ahead=False)
 @example(text='"a\udc80b"', match="all", drop=False, ahead=False)
@@ -228,7 +227,6 @@ trees: st.SearchStrategy[QueryTree] = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(tree=trees, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
 def test_fts5_accepts_every_tree(shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool) -> None:
     """Also a Not whose left side is empty, an And of nothing, a phrase of quotes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word, parse
@@ -116,7 +116,6 @@ def has(columns: ChunkColumns, term: IndexTerm) -> bool:
     return any(stem.startswith(term.text) for stem in found) if term.is_beginning else term.text in found
 
 
-@settings(max_examples=150)
 @given(tree=trees, match=st.sampled_from(["all", "any"]))
 @example(tree=Not(Bag((Word("git"),)), Bag((Word("user"),))), match="any")
 def test_terms_and_check_agree_with_the_index(corpus: Shelf, tree: QueryTree, match: str) -> None:

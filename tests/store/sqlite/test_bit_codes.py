@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.store.sqlite import bit_codes
@@ -28,7 +28,6 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(SEEDS, st.integers(0, 20), st.integers(1, 260))
-@settings(max_examples=60)
 def test_distances_are_the_numbers_of_dimensions_on_different_sides_of_the_centre(
     seed: int, rows: int, dimension: int
 ) -> None:
@@ -95,7 +94,6 @@ def test_nearest_returns_the_smallest_and_all_ties_of_the_last(differences: list
     st.integers(1, 40),
     st.sampled_from(["normal", "two peaks", "all equal", "sampled rows are far", "sampled rows are close"]),
 )
-@settings(max_examples=60)
 def test_nearest_is_exact_although_it_looks_at_a_sample_first(seed: int, count: int, shape: str) -> None:
     random = np.random.default_rng(seed)
     differences = np.clip(random.normal(190, 12, 30_000), 0, 384).astype(np.uint16)
@@ -114,7 +112,6 @@ def test_nearest_is_exact_although_it_looks_at_a_sample_first(seed: int, count: 
 
 
 @given(SEEDS, st.integers(1, 60), st.integers(1, 60), st.sampled_from([8, 64, 100, 384]))
-@settings(max_examples=60)
 def test_closest_keeps_the_codes_that_agree_best_with_the_query(
     seed: int, rows: int, count: int, dimension: int
 ) -> None:
