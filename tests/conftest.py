@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -68,9 +69,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: place_in_the_queue(item.path))
 
 
+@cache
 def place_in_the_queue(path: Path) -> int:
-    parts = {path, *path.parents}
-    places = (number for number, place in enumerate(BEGUN_FIRST) if Path(__file__).parent / place in parts)
+    name = path.relative_to(Path(__file__).parent).as_posix()
+    places = (number for number, place in enumerate(BEGUN_FIRST) if f"{name}/".startswith(f"{place}/"))
     return next(places, len(BEGUN_FIRST))
 
 
