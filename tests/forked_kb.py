@@ -14,7 +14,6 @@ import json
 import os
 import runpy
 import select
-import selectors
 import shutil
 import signal
 import socket
@@ -29,70 +28,94 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from typing import Any
 
 import kebab
 
-SERVERS = ("kebab.interfaces.http.", "kebab.interfaces.mcp.")  # commands that end need nothing of them
+SERVERS = ("kebab.interfaces.http.", "kebab.interfaces.mcp.")  # imported for the first command that is a server
 _LENGTH = 8
-_PIPE_HOLDS = 1 << 15
 
 
 def run_kb(
     arguments: Sequence[str | bytes | Path],
     *,
     input: bytes,
-    env: Mapping[str, str],
-    cwd: Path,
     timeout: float = 60,
-    before: Callable[[], object] | None = None,
+    **options: Any,
 ) -> subprocess.CompletedProcess[bytes]:
     """What `subprocess.run([python, "-m", "kebab", *arguments], …)` gives, where permission bits hold even for root."""
-    command: list[str | bytes | Path] = [sys.executable, "-m", "kebab", *arguments]
-    if before or _interpreter(env) != _interpreter(os.environ):
-        return subprocess.run(
-            command,
-            input=input,
-            capture_output=True,
-            check=False,
-            timeout=timeout,
-            env=env,
-            cwd=cwd,
-            preexec_fn=before or obey_permission_bits,
-        )
-    wanted = {
-        "arguments": [os.fsdecode(argument) for argument in arguments],
-        "environment": dict(env),
-        "folder": str(cwd),
-    }
-    request = json.dumps(wanted).encode()
-    deadline = time.monotonic() + timeout
-    with socket.socket(socket.AF_UNIX) as connection, tempfile.TemporaryFile() as long_input:
-        connection.connect(_waiting_process())
-        (read_in, write_in), (out, write_out), (err, write_err) = os.pipe(), os.pipe(), os.pipe()
-        if len(input) > _PIPE_HOLDS:
-            long_input.write(input)
-            long_input.seek(0)
-            stdin = long_input.fileno()
-        else:
-            os.write(write_in, input)
-            stdin = read_in
-        socket.send_fds(connection, [len(request).to_bytes(_LENGTH, "big")], [stdin, write_out, write_err])
-        connection.sendall(request)
-        for end in (read_in, write_in, write_out, write_err):
-            os.close(end)
-        pid = int.from_bytes(_exactly(connection, _LENGTH), "big")
+    options |= dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with start_kb(arguments, **options) as process:
         try:
-            texts = _read_all([out, err], deadline)
-            connection.settimeout(max(deadline - time.monotonic(), 0.1))
-            code = int.from_bytes(_exactly(connection, _LENGTH), "big", signed=True)
-        except TimeoutError:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(command, timeout) from None
-        finally:
-            os.close(out)
-            os.close(err)
-    return subprocess.CompletedProcess(command, code, *texts)
+            out, err = process.communicate(input, timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def start_kb(
+    arguments: Sequence[str | bytes | Path],
+    *,
+    env: Mapping[str, str],
+    before: Callable[[], object] | None = None,
+    **options: Any,
+) -> subprocess.Popen[Any]:
+    """What `subprocess.Popen([python, "-m", "kebab", *arguments], …)` gives, where permission bits hold even for root."""
+    command = [sys.executable, "-m", "kebab", *arguments]
+    if before or _interpreter(env) != _interpreter(os.environ):
+        return subprocess.Popen(command, env=env, preexec_fn=before or obey_permission_bits, **options)
+    return _ForkedProcess(command, env=env, **options)
+
+
+class _ForkedProcess(subprocess.Popen[Any]):
+    """A process that is no child of this one: its parent says which it is, and how it ended."""
+
+    def _execute_child(
+        self,
+        args: Any,
+        _executable: Any,
+        _preexec_fn: Any,
+        _close_fds: Any,
+        _pass_fds: Any,
+        cwd: Any,
+        env: Any,
+        _startupinfo: Any,
+        _creationflags: Any,
+        _shell: Any,
+        *rest: int,
+    ) -> None:
+        pipes = rest[:6]
+        for_process = [end if end != -1 else standard for standard, end in enumerate((pipes[0], pipes[3], pipes[5]))]
+        request = json.dumps(
+            {
+                "arguments": [os.fsdecode(argument) for argument in args[3:]],
+                "environment": dict(env),
+                "folder": os.fsdecode(cwd or Path.cwd()),
+            }
+        ).encode()
+        self._parent = socket.socket(socket.AF_UNIX)
+        self._parent.connect(_waiting_process())
+        socket.send_fds(self._parent, [len(request).to_bytes(_LENGTH, "big")], for_process)
+        self._parent.sendall(request)
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+        self.pid = int.from_bytes(_exactly(self._parent, _LENGTH), "big")
+        self._child_created = True
+
+    def _internal_poll(self, **_of_the_interpreter: Any) -> int | None:
+        if self.returncode is None and select.select([self._parent], [], [], 0)[0]:
+            self._wait(None)
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        if self.returncode is None:
+            self._parent.settimeout(timeout)
+            try:
+                self.returncode = int.from_bytes(_exactly(self._parent, _LENGTH), "big", signed=True)
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
+            self._parent.close()
+        return self.returncode
 
 
 def kb_command() -> list[str]:
@@ -116,23 +139,6 @@ def _interpreter(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name.startswith(decides) and (name, value) != ("PYTHONWARNINGS", "error")
     }
-
-
-def _read_all(ends: Sequence[int], deadline: float) -> list[bytes]:
-    texts: dict[int, list[bytes]] = {end: [] for end in ends}
-    with selectors.DefaultSelector() as selector:
-        for end in ends:
-            selector.register(end, selectors.EVENT_READ)
-        while selector.get_map():
-            ready = selector.select(max(deadline - time.monotonic(), 0))
-            if not ready:
-                raise TimeoutError
-            for key, _ in ready:
-                if part := os.read(key.fd, 1 << 16):
-                    texts[key.fd].append(part)
-                else:
-                    selector.unregister(key.fd)
-    return [b"".join(texts[end]) for end in ends]
 
 
 def _exactly(connection: socket.socket, length: int) -> bytes:
@@ -198,6 +204,8 @@ def _become_a_command(address: str) -> None:
             connection, _ = listening.accept()
             length, ends, *_ = socket.recv_fds(connection, _LENGTH, 3)
             wanted = json.loads(_exactly(connection, int.from_bytes(length, "big")))
+            if {"serve", "mcp"} & {*wanted["arguments"]}:
+                _import_servers()
             pid = os.fork()
             if pid == 0:
                 break
@@ -230,11 +238,20 @@ def _say_who_ended(running: dict[int, socket.socket]) -> None:
             connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_LENGTH, "big", signed=True))
 
 
-if __name__ == "__main__":
+def _import(wanted: Callable[[str], bool]) -> None:
     for module in walk_packages(kebab.__path__, "kebab."):
-        if not module.name.startswith(SERVERS) and module.name != "kebab.__main__":
+        if wanted(module.name) and module.name != "kebab.__main__":
             import_module(module.name)
     gc.freeze()
+
+
+@cache
+def _import_servers() -> None:
+    _import(lambda name: name.startswith(SERVERS))
+
+
+if __name__ == "__main__":
+    _import(lambda name: not name.startswith(SERVERS))
     _become_a_command(sys.argv[1])
     try:
         runpy.run_module("kebab", run_name="__main__", alter_sys=True)

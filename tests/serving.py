@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.forked_kb import start_kb
 
 
 class Server(NamedTuple):
@@ -27,8 +28,8 @@ class Server(NamedTuple):
 def serving(db: Path | str, *options: str, home: Path, env: Mapping[str, str] | None = None) -> Iterator[Server]:
     """Until the end of the block; `home` is where its settings and caches are."""
     places = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kebab", "--db", str(db), "serve", "--port", "0", *options],
+    process = start_kb(
+        ["--db", str(db), "serve", "--port", "0", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from typing import Any
 import apsw
 import jsonschema
 import pytest
-from tests.forked_kb import run_kb
+from tests.forked_kb import run_kb, start_kb
 
 from kebab.wire import schemas
 
@@ -84,9 +84,7 @@ class User:
         self, *arguments: str | bytes | Path, env: dict[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[bytes]:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen(
-            self.arguments(*arguments), env={**self.environment, **(env or {})}, cwd=self.folder, **options
-        )
+        return start_kb(arguments, env={**self.environment, **(env or {})}, cwd=self.folder, **options)
 
     def ask(self, *arguments: str | bytes | Path, **options: Any) -> Any:
         """A command that must succeed, with --json; its valid answer."""

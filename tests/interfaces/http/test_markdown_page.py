@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.interfaces.http.live_parts import LiveParts
 
@@ -64,13 +64,11 @@ def html_of(
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=25).map("".join))
-@settings(max_examples=300)
 def test_hostile_markdown_gives_no_active_content(text: str) -> None:
     assert LiveParts(html_of(text, (1, 3))).found == []
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.integers(1, 20), st.integers(0, 10))
-@settings(max_examples=100)
 def test_at_most_one_block_has_the_id_to_link_to(text: str, first: int, more: int) -> None:
     assert html_of(text, (first, first + more)).count('id="cited"') <= 1
 

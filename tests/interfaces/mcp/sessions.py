@@ -16,6 +16,7 @@ import jsonschema
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
+from tests.forked_kb import kb_command
 from tests.serving import Server
 from tests.serving import serving as kb_serve
 
@@ -93,8 +94,9 @@ def connected(server: Any, mode: str = "legacy") -> Iterator[Session]:
 
 @contextmanager
 def over_stdio(database: Path, home: Path, *arguments: str, mode: str = "legacy", **more: str) -> Iterator[Session]:
-    program, *rest = command(database, "mcp", *arguments)
-    with connected(StdioServerParameters(command=program, args=rest, env=environment(home, **more)), mode) as session:
+    kb, *rest = kb_command()
+    options = [*rest, "--db", str(database), "mcp", *arguments]
+    with connected(StdioServerParameters(command=kb, args=options, env=environment(home, **more)), mode) as session:
         yield session
 
 

@@ -87,7 +87,6 @@ VALUES = st.recursive(
 TOOLS = ["search", "fetch", "ask", "list_documents", "status", "resolve-library-id", "query-docs", "get-library-docs"]
 
 
-@settings(max_examples=250)
 @given(
     tool=st.sampled_from(TOOLS),
     arguments=st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), VALUES, max_size=5),
