@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kebab.ingest.report import IngestReport
     from kebab.ingest.sources import Description
     from kebab.library.libraries import Libraries
-    from kebab.search.fetching import Fetched
+    from kebab.search.lookup import Fetched
     from kebab.upkeep.checks import VerifyReport
     from kebab.upkeep.migration import Migration
 
@@ -364,30 +364,30 @@ class KnowledgeBase:
             return catalog.find_chunk(key)
 
     def fetch_document(self, key: str) -> Fetched:
-        from kebab.search import fetching
+        from kebab.search.lookup import fetch_document
 
         with self.catalog() as catalog:
-            return fetching.fetch_document(catalog, key)
+            return fetch_document(catalog, key)
 
     def fetch_chunk(self, key: str) -> Fetched:
-        from kebab.search import fetching
+        from kebab.search.lookup import fetch_chunk
 
         with self.catalog() as catalog:
-            return fetching.fetch_chunk(catalog, key)
+            return fetch_chunk(catalog, key)
 
     def fetch_span(self, citation: str) -> Fetched:
         """The cited lines or the cited page of the indexed text."""
-        from kebab.search import fetching
+        from kebab.search.lookup import fetch_span
 
         with self.catalog() as catalog:
-            return fetching.fetch_span(catalog, citation)
+            return fetch_span(catalog, citation)
 
     def fetch_cited(self, uri: str) -> Fetched:
         """The cited lines or page, or the whole document if the citation is only a path."""
-        from kebab.search import fetching
+        from kebab.search.lookup import fetch_cited
 
         with self.catalog() as catalog:
-            return fetching.fetch_cited(catalog, uri)
+            return fetch_cited(catalog, uri)
 
     def verify(self) -> VerifyReport:
         from kebab.upkeep.checks import verify

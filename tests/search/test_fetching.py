@@ -10,7 +10,7 @@ from tests.parsing.pdf_bytes import make_pdf
 import kebab
 from kebab.core.errors import NotFound
 from kebab.core.spans import LineSpan, PageSpan
-from kebab.search.fetching import open_cited
+from kebab.search.lookup import open_cited
 
 
 def test_cited_lines_are_found_in_the_whole_text(sample_kb: kebab.KnowledgeBase) -> None:

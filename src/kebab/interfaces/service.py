@@ -21,7 +21,7 @@ from kebab.core.checking import checked, unknown
 from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, Refused, TimedOut, UsageError
 from kebab.core.search import DOC_TYPES
-from kebab.search.fetching import Opened, open_cited
+from kebab.search.lookup import Opened, open_cited
 from kebab.search.options import ALIASES, FILTERS, SearchRequest
 from kebab.wire import records, viewed
 from kebab.wire.answers import AnswerV1, answer_v1

@@ -9,7 +9,7 @@ from kebab.analysis.orders import reads_like_orders
 from kebab.core import records
 from kebab.core.documents import Repository
 from kebab.core.ports import ChunkContext
-from kebab.search.fetching import Fetched, page_of_text
+from kebab.search.lookup import Fetched, page_of_text
 from kebab.upkeep.checks import Difference, VerifyReport
 from kebab.wire import VIEWS, view, viewed
 from kebab.wire.search import CitationV1

@@ -16,7 +16,7 @@ from kebab.search.options import FILTERS, SearchRequest
 from kebab.wire.records import chunk_inspection_v1, doc_summary_v1, fetch_result_v1, list_v1, verify_report_v1
 
 if TYPE_CHECKING:
-    from kebab.search.fetching import Fetched
+    from kebab.search.lookup import Fetched
 
 _NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"
 _SHORT_COMMIT = 10

@@ -30,7 +30,7 @@ from kebab.interfaces.http.ingest_jobs import IngestJobs
 from kebab.interfaces.http.safety import LOGIN_PATH, SESSION_COOKIE, Rules, Tokens
 from kebab.interfaces.http.templating import Page, StaticFiles, Templates, filled_in, form_body, form_fields
 from kebab.interfaces.service import FilterChoices, Service, Workers
-from kebab.search.fetching import Opened
+from kebab.search.lookup import Opened
 from kebab.search.options import SearchRequest, join_library, read_texts
 from kebab.wire.libraries import LibraryDocsV1, LibraryV1, library_docs_v1, library_v1
 from kebab.wire.search import SearchHitV1, SearchResponseV1
