@@ -305,27 +305,18 @@ class SearchRequest(NamedTuple):
         return cls(**values)
 
     def filters(self) -> SearchFilters:
-        of_library: dict[str, Any] = {}
+        """The filters that these options say. A filter's name is that of its option, or an alias of it."""
+        values = {
+            name: getattr(self, ALIASES.get(name, name))
+            for name in SearchFilters._fields
+            if ALIASES.get(name, name) in OPTIONS
+        }
+        values |= {name: absolute_date(values[name], name) for name in ("after", "before") if values[name]}
         if self.library is not None:
             library_id, version = split_library(self.library)
             kinds = (self.snippet_type,) if self.snippet_type else ()
-            of_library = {"library": library_id, "library_version": version or "", "kinds": kinds}
-        return SearchFilters(
-            tags_any=self.tags_any,
-            tags_all=self.tags_all,
-            types=self.type,
-            formats=self.format,
-            lang=self.lang,
-            path_glob=self.path,
-            trust_min=self.trust_min,
-            sources=self.source,
-            docs=self.doc,
-            after=absolute_date(self.after, "after") if self.after else None,
-            before=absolute_date(self.before, "before") if self.before else None,
-            exclude_paths=self.exclude_path,
-            exclude_tags=self.exclude_tag,
-            **of_library,
-        )
+            values |= {"library": library_id, "library_version": version or "", "kinds": kinds}
+        return SearchFilters(**values)
 
 
 OPTIONS: dict[str, Option] = {name: hint.__metadata__[0] for name, hint in SearchRequest.__annotations__.items()}
