@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from datetime import date
-from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.paths import file_name, file_stem
 from kebab.core.spans import PageSpan, Span, lines_of
-from kebab.core.text import LineTable, cut_to_tokens
+from kebab.core.text import LineTable, content_hash, cut_to_tokens
 
 
 class Block(NamedTuple):
@@ -175,7 +174,7 @@ def date_in_name(path: str) -> str | None:
 
 
 def document_id(source: str, path: str) -> str:
-    return _short_hash(16, "document", source, path)
+    return content_hash("\0".join(("document", source, path)))[:16]
 
 
 def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
@@ -183,8 +182,4 @@ def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
 
     The ordinal gives two equal passages of one document different ids.
     """
-    return doc_id[:8] + _short_hash(12, "chunk", doc_id, str(ordinal), text)
-
-
-def _short_hash(length: int, *parts: str) -> str:
-    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:length]
+    return doc_id[:8] + content_hash("\0".join(("chunk", doc_id, str(ordinal), text)))[:12]

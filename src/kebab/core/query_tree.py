@@ -19,6 +19,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+from kebab.core.text import whole_characters
+
 _MAX_WITH_OPERATORS = 512
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 _TOKEN = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
@@ -69,7 +71,7 @@ QueryTree = Bag | And | Or | Not | Raw
 @lru_cache(maxsize=16)
 def parse(text: str) -> QueryTree:
     """Parses a query. Cached, because several steps of one search parse the same text."""
-    text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").strip()
+    text = whole_characters(text).replace("\0", " ").strip()
     return Raw(text[1:-1]) if is_raw(text) else _fold(_tokens(text))
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -33,6 +32,7 @@ from kebab.core.search import (
     SearchResponse,
     Sort,
 )
+from kebab.core.text import content_hash
 from kebab.search.lexical import LexicalRetriever
 from kebab.search.options import SearchRequest
 
@@ -306,7 +306,7 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
     shaped_by = [query.text, query.mode, query.fusion, query.sort, query.per_doc, query.duplicates, query.type_ahead]
     bound = [*shaped_by, query.filters._asdict(), index_version]
-    return sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return content_hash(json.dumps(bound, sort_keys=True))[:16]
 
 
 def _cursor(query: SearchQuery, asked: str, hits: HitList, index_version: str, offset: int) -> str:

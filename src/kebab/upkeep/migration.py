@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kebab.core.addresses import without_password
@@ -20,6 +19,7 @@ from kebab.core.errors import CopyDiffers, NotEmpty, NotFound, UsageError
 from kebab.core.libraries import LibraryVersion, VectorSpace, VersionDocument
 from kebab.core.ports import ChunkVector, EmbeddingKind, IndexedDocument, Key, NewVector, PendingChunk, Progress
 from kebab.core.records import SourceRecord, SpaceCount
+from kebab.core.text import content_hash
 from kebab.ingest.report import IngestReport, quiet
 from kebab.library.version_writer import VersionMaker, WantedFile
 
@@ -384,7 +384,7 @@ def _document(reading: Reading, doc_id: str, *, is_own: bool) -> dict[str, Any]:
     if not is_own:
         record = record._replace(source="library")
     chunks = [chunk._replace(source=record.source, embedding_model=None) for chunk in reading.catalog.chunks_of(doc_id)]
-    body = sha256(reading.catalog.body(doc_id).encode("utf-8", "surrogatepass")).hexdigest()
+    body = content_hash(reading.catalog.body(doc_id))
     return {**record._asdict(), "text": body, "chunks": chunks}
 
 

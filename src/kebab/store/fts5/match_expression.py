@@ -15,6 +15,7 @@ from kebab.analysis.language import is_stop_word
 from kebab.core.errors import QueryError
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
 from kebab.core.search import QueryTerms
+from kebab.core.text import whole_characters
 
 if TYPE_CHECKING:
     from kebab.core.ports import Tokenizer
@@ -327,4 +328,4 @@ def _bare(word: str) -> str:
 
 def _quoted(text: str) -> str:
     """The text as one quoted FTS5 string, whatever characters it has."""
-    return '"' + text.encode("utf-8", "replace").decode().replace('"', '""').replace("\0", " ") + '"'
+    return '"' + whole_characters(text).replace('"', '""').replace("\0", " ") + '"'

@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 import apsw
 
 from kebab.core.ports import Tokenizer
+from kebab.core.text import whole_characters
 from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.match_expression import MatchExpression
 from kebab.store.fts5.tokenizer import TOKENIZE
@@ -66,12 +67,7 @@ def matching(expression: str, passages: Mapping[str, ChunkColumns]) -> set[str]:
             marks = ", ".join("?" * (1 + len(ChunkColumns._fields)))
             connection.executemany(
                 f"INSERT INTO passages (rowid, {columns}) VALUES ({marks})",
-                [(number, *map(_storable, passages[key])) for number, key in enumerate(keys)],
+                [(number, *map(whole_characters, passages[key])) for number, key in enumerate(keys)],
             )
         found = connection.execute("SELECT rowid FROM passages WHERE passages MATCH ?", (expression,))
         return {keys[cast("int", number)] for (number,) in found}
-
-
-def _storable(text: str) -> str:
-    """The text with lone surrogates replaced, because SQLite refuses them."""
-    return text.encode("utf-8", "replace").decode()
