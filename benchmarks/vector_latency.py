@@ -188,8 +188,8 @@ def latency(database: Path) -> dict[str, float]:
     found = {"first_ms": first, "cpu_ms": cpu_ms(SearchFilters())}
     found["one_percent_ms"] = cpu_ms(SearchFilters(tags_any=("rare",)))
     found["third_ms"] = cpu_ms(SearchFilters(tags_any=("third",)))
-    found["few_ms"] = cpu_ms(SearchFilters(), secondary_only=True)
-    found["homes_ms"] = cpu_ms(SearchFilters(), primary_only=True)
+    found["few_ms"] = cpu_ms(SearchFilters(), primary=False)
+    found["homes_ms"] = cpu_ms(SearchFilters(), primary=True)
     found["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return found
 

@@ -219,11 +219,11 @@ class TwoScripts:
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text):
             own, foreign = (
-                SpaceQuery(self.everything, primary_only=True, weak=True),
-                SpaceQuery(self.everything, secondary_only=True, bonus=0.1),
+                SpaceQuery(self.everything, primary=True, weak=True),
+                SpaceQuery(self.everything, primary=False, bonus=0.1),
             )
             return [own] if self._cross_language == "off" else [foreign, own]
-        foreign = SpaceQuery(self.everything, primary_only=True, instead=self._cross_language == "auto")
+        foreign = SpaceQuery(self.everything, primary=True, instead=self._cross_language == "auto")
         return [SpaceQuery(self.latin, floor=self.latin_floor), *([] if self._cross_language == "off" else [foreign])]
 
 

@@ -216,8 +216,8 @@ def test_search_may_be_restricted_to_primary_or_to_secondary_vectors(corpus: Cor
         return {match.chunk_id for match in corpus.near(words, EYE[0], **options)}
 
     assert found() == set(ids.values())
-    assert found(primary_only=True) == {ids["primary"], ids["english text"]}
-    assert found(secondary_only=True) == {ids["secondary"]}
+    assert found(primary=True) == {ids["primary"], ids["english text"]}
+    assert found(primary=False) == {ids["secondary"]}
     assert {match.chunk_id: match.primary for match in corpus.near(words, EYE[0])} == {
         ids["primary"]: True, ids["secondary"]: False, ids["english text"]: True,
     }  # fmt: skip

@@ -118,7 +118,7 @@ def test_for_an_english_question_the_multilingual_space_is_searched_for_other_sc
 ) -> None:
     """English chunks are found through granite, which is better at them."""
     found = BundledModels(tmp_path, cross_language=cross_language).for_query("how to set up version control")
-    assert [(space.embedder.name, space.primary_only, space.instead) for space in found] == spaces
+    assert [(space.embedder.name, space.primary is True, space.instead) for space in found] == spaces
     assert not any(space.weak for space in found)
 
 
@@ -129,8 +129,8 @@ def test_a_korean_question_finds_english_text_unless_turned_off(
     """Its hits in the question's own script are worse than those by words, and weigh less."""
     spaces = BundledModels(tmp_path, cross_language=cross_language).for_query("버전 관리")
     assert {space.embedder.name for space in spaces} == {MULTILINGUAL}
-    assert any(not space.primary_only for space in spaces) == crosses
-    assert [space.primary_only for space in spaces if space.weak] == [True]
+    assert any(not space.primary for space in spaces) == crosses
+    assert [space.primary for space in spaces if space.weak] == [True]
 
 
 def test_both_models_are_there_in_a_fixed_order(tmp_path: Path) -> None:

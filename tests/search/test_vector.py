@@ -443,7 +443,7 @@ def test_the_lists_of_two_spaces_are_merged_by_place_into_one(corpus_of: Corpus,
     assert {hit.doc_path for hit in hits[:2]} == {"en/git.md", "ko/git.md"}
     assert sorted(hit.doc_path for hit in hits) == sorted(MIXED), "each chunk once, in its primary space"
     assert [hit.retrieval.vector_rank for hit in hits] == [1, 2, 3, 4]
-    assert [asked["primary_only"] for asked in vector.store.asked] == [False, True]
+    assert [asked["primary"] for asked in vector.store.asked] == [None, True]
     assert hits.explanation is not None
     assert [(space["model"], space["scope"], space["found"]) for space in hits.explanation["vector"]["spaces"]] == [
         ("latin@1:32", "all", 2),
@@ -481,7 +481,7 @@ def test_two_scopes_of_one_space_are_merged_by_cosine_and_bonus(corpus_of: Corpu
 
         def __init__(self, bonus: float, floor: float = -1.0) -> None:
             self._models = toy.two_scripts(KOREAN)
-            self._scopes = [{"secondary_only": True, "bonus": bonus, "floor": floor}, {"primary_only": True}]
+            self._scopes = [{"primary": False, "bonus": bonus, "floor": floor}, {"primary": True}]
             self.embedders = self._models.embedders
             self.primary_of, self.secondary_of, self.secondary_for_all = (
                 self._models.primary_of,
@@ -561,8 +561,8 @@ def test_text_in_another_script_that_is_closer_than_all_own_text_is_not_below_th
         def for_query(self, _text: str) -> list[SpaceQuery]:
             everything = self._models.everything
             return [
-                SpaceQuery(everything, secondary_only=True, floor=1.1),
-                SpaceQuery(everything, primary_only=True, floor=-1.0, weak=True),
+                SpaceQuery(everything, primary=False, floor=1.1),
+                SpaceQuery(everything, primary=True, floor=-1.0, weak=True),
             ]
 
     corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}

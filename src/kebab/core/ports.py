@@ -217,10 +217,10 @@ class SpaceQuery(NamedTuple):
     """One vector space that a query searches, and which chunks the query may find there."""
 
     embedder: Embedder
-    primary_only: bool = False
-    """Whether to find only chunks whose primary space this is. Other chunks are found in their own primary space."""
-    secondary_only: bool = False
-    """Whether to find only chunks with another primary space, which the words of the query cannot find."""
+    primary: bool | None = None
+    """Whether to find only chunks whose primary space this is, because other chunks are found in their own (True); or
+    only chunks with another primary space, which the words of the query cannot find (False); or both (None).
+    """
     bonus: float = 0.0
     """Added to the cosines of this space when they are sorted together with those of another one of the same query."""
     floor: float = -1.0

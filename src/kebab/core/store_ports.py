@@ -343,8 +343,8 @@ class ChunkReader(Protocol):
 class VectorOptions(TypedDict):
     filters: SearchFilters
     limit: int
-    primary_only: NotRequired[bool]
-    secondary_only: NotRequired[bool]
+    primary: NotRequired[bool | None]
+    """The same as `SpaceQuery.primary`."""
 
 
 class VectorStore(Protocol):

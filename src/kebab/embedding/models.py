@@ -229,14 +229,14 @@ class BundledModels:
 
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text) or has_cjk(text):  # with one Korean word among English names it is a Korean question
-            own = SpaceQuery(self._all_scripts, primary_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
+            own = SpaceQuery(self._all_scripts, primary=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
             foreign = SpaceQuery(
-                self._all_scripts, secondary_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
+                self._all_scripts, primary=False, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
             )
             return [own] if self._cross_language == "off" else [foreign, own]
         latin = SpaceQuery(self._latin, floor=self._latin_floor)
         foreign = SpaceQuery(
-            self._all_scripts, primary_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
+            self._all_scripts, primary=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
         )
         return [latin] if self._cross_language == "off" else [latin, foreign]
 

@@ -109,8 +109,7 @@ class VectorRetriever(Listing):
                     self._vector(space, text),
                     filters=query.filters,
                     limit=depth + 1,
-                    primary_only=space.primary_only,
-                    secondary_only=space.secondary_only,
+                    primary=space.primary,
                 ),
             )
             for space in spaces
@@ -154,7 +153,7 @@ def _ranked(
     above `outstanding`, and so above that of all text in the query's script.
     """
     weak = _is_weak(match, space)
-    stands_out = space.secondary_only and match.similarity > outstanding
+    stands_out = space.primary is False and match.similarity > outstanding
     explanation = None
     if explain:
         explanation = {"cosine": match.similarity, "model": space.embedder.name, "rank_in_model": place}
@@ -177,7 +176,7 @@ def _explanation(spaces: Sequence[SpaceQuery], found_in: Sequence[SpaceQuery], d
     searched = [
         {
             "model": space.embedder.fingerprint,
-            "scope": "own_scripts" if space.primary_only else "other_scripts" if space.secondary_only else "all",
+            "scope": {True: "own_scripts", False: "other_scripts", None: "all"}[space.primary],
             "found": sum(found is space for found in found_in),
         }
         for space in spaces

@@ -43,7 +43,7 @@ def search(
     shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, primary: bool | None = None, **filters: Any
 ) -> list[VectorMatch]:
     return shelf.vector_store.search(
-        embedder.fingerprint, query, filters=SearchFilters(**filters), limit=limit, primary_only=primary is True, secondary_only=primary is False
+        embedder.fingerprint, query, filters=SearchFilters(**filters), limit=limit, primary=primary
     )  # fmt: skip
 
 

@@ -47,8 +47,7 @@ class QdrantVectorStore(Stored):
         *,
         filters: SearchFilters,
         limit: int,
-        primary_only: bool = False,
-        secondary_only: bool = False,
+        primary: bool | None = None,
     ) -> list[VectorMatch]:
         known = [stored.fingerprint for stored in self._state.spaces]
         if space not in known:
@@ -57,8 +56,8 @@ class QdrantVectorStore(Stored):
         # Without libraries every chunk passes the corpus filter, which would take servers a third of their time.
         chosen = chunk_filter(self._schema, filters, has_libraries=self._state.has_libraries)
         as_primary = [space, codec.EVERYWHERE]
-        chosen["must"] += [one_of("homes", as_primary)] if primary_only else []
-        chosen["must"] += [none_of("homes", as_primary)] if secondary_only else []
+        if primary is not None:
+            chosen["must"].append(one_of("homes", as_primary) if primary else none_of("homes", as_primary))
         search: dict[str, Any] = {
             "query": vector.astype("float64").round(_QUERY_DIGITS).tolist(),
             "using": space,

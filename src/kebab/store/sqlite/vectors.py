@@ -146,11 +146,9 @@ class SqliteVectorStore:
         *,
         filters: SearchFilters,
         limit: int,
-        primary_only: bool = False,
-        secondary_only: bool = False,
+        primary: bool | None = None,
     ) -> list[VectorMatch]:
         """Returns the closest chunks of a space, best first, and equally close ones by chunk id."""
-        primary = True if primary_only else False if secondary_only else None
         with self._connection.snapshot():  # row ids of deleted vectors may be used again
             spaces = {known.fingerprint: known for known in stored_spaces(self._connection)}
             if space not in spaces:
