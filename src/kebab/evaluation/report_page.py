@@ -1,4 +1,4 @@
-"""Explains why expected things were missed, and renders a run as one HTML file without scripts, fonts or network access.
+"""Explains why expected things were missed, and renders a run as one HTML file without scripts, fonts or network.
 
 An expected document, chunk or span was not found because it is not indexed, filters exclude it, it is ranked low, the
 question does not match it, or a chunk boundary cuts it. All quoted text of the page is escaped.

@@ -73,8 +73,8 @@ def write_library_file(
 ) -> None:
     """Writes a library file, first under a temporary name, so that a file at `path` is always complete.
 
-    `documents` are in the order of the numbers in `FileVersion.documents`. `vectors` has for each model the hash of every
-    embedded text, and its vector as bytes of float16.
+    `documents` are in the order of the numbers in `FileVersion.documents`. `vectors` has for each model the hash of
+    every embedded text, and its vector as bytes of float16.
     """
     unfinished = path.with_name(f".{path.name}.part")
     try:

@@ -1,8 +1,8 @@
 """Parses Office files.
 
-Word documents: one line per paragraph and per table row, headings by their styles. Presentations: one page per slide, in
-the order of the show; the notes of a slide follow its text. Workbooks: one page per sheet, the values of a row on one
-line; formulas are read as their last result.
+Word documents: one line per paragraph and per table row, headings by their styles. Presentations: one page per slide,
+in the order of the show; the notes of a slide follow its text. Workbooks: one page per sheet, the values of a row on
+one line; formulas are read as their last result.
 """
 
 from __future__ import annotations

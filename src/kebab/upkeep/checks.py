@@ -1,8 +1,8 @@
 """The checks of `kb verify` and `kb doctor`.
 
-`verify` compares every stored passage with its file (ok, moved, changed or gone), and checks the store itself. If a file
-is missing, its source is searched for a file of the same content under another name. Each check of `kb doctor` has a
-message, and a hint if something is wrong.
+`verify` compares every stored passage with its file (ok, moved, changed or gone), and checks the store itself. If a
+file is missing, its source is searched for a file of the same content under another name. Each check of `kb doctor` has
+a message, and a hint if something is wrong.
 """
 
 from __future__ import annotations
