@@ -37,6 +37,9 @@ TEXT_FIELDS = [BODY, *BODY_PARTS]
 RECORD_FIELDS = [_KEYS.get(field, field) for field in DocumentRecord._fields if field != "context"]
 HIT_FIELDS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length"]}
 """Selects all fields of a chunk but those that only filters and writers need."""
+_COMPUTED = ("section_label", "content_hash", "embedding_model", "notes")
+_STORED = (_KEYS.get(field, field) for field in ChunkContext._fields if field not in _COMPUTED)
+CONTEXT_FIELDS = ["corpus", "homes", "spaces", *_STORED]
 DOCUMENT_FIELDS = (
     *"doc source path within title type format lang trust tags tagged date day chunker indexed_at".split(),
     *("corpus", "versions"),

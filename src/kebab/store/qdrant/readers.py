@@ -224,7 +224,7 @@ class QdrantCatalog(Stored):
 
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
         return {
-            payload["chunk"]: self._chunk_record(payload) for payload in self._payloads(chunk_ids, codec.HIT_FIELDS)
+            payload["chunk"]: self._chunk_record(payload) for payload in self._payloads(chunk_ids, codec.CONTEXT_FIELDS)
         }
 
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkText]:
