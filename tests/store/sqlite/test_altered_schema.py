@@ -16,7 +16,7 @@ from tests.conftest import Kb
 from tests.interfaces.mcp.sessions import over_stdio
 
 import kebab
-from kebab.core.errors import SchemaAltered
+from kebab.core.errors import Corrupt, SchemaAltered
 from kebab.store.sqlite.database import Connection, Database, SchemaObject, digest
 
 Alter = Callable[[str], Path]
@@ -204,3 +204,20 @@ def test_an_impossible_version_or_value_is_reported_without_a_traceback(
     ran = kb("--db", path, "search", "git", "--json")
     assert (ran.code, ran.json()["code"]) == (2, code)
     assert ran.json()["hint"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "UPDATE chunks SET source_spans = '{'",
+        """UPDATE chunks SET source_spans = '[["moon", 1, 2]]'""",
+        "UPDATE chunks SET headings = '['",
+        "UPDATE documents SET metadata = '{'",
+    ],
+)
+def test_a_value_that_kebab_did_not_write_is_named_with_the_way_out(alter: Alter, script: str) -> None:
+    """Regression: a traceback, and the advice to report a defect."""
+    with kebab.open(alter(script)) as kb, pytest.raises(Corrupt, match="did not write") as caught:
+        kb.search("git")
+        kb.documents()
+    assert "backup" in (caught.value.hint or "")

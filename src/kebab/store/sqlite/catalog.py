@@ -23,6 +23,7 @@ from kebab.store.sqlite.rows import (
     chunk_context,
     spans_from_json,
     split_values,
+    stored_json,
 )
 from kebab.store.tags import tag_records
 
@@ -170,7 +171,7 @@ def _has_prefix(column: str, key: str) -> tuple[str, dict[str, Any]]:
 def _document(row: tuple[Any, ...]) -> DocumentRecord:
     values = dict(zip(DocumentRecord._fields, row, strict=True))
     values |= {name: split_values(values[name]) for name in ("tags", "context")}
-    return DocumentRecord(**{**values, "metadata": json.loads(values["metadata"])})
+    return DocumentRecord(**{**values, "metadata": stored_json(values["metadata"])})
 
 
 def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:

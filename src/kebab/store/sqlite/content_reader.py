@@ -13,7 +13,15 @@ from kebab.core.records import ContentCounts, SpaceCount
 from kebab.store.fts5.chunk_columns import Names, names_in
 from kebab.store.sqlite.database import Connection, our_errors
 from kebab.store.sqlite.documents import decompress
-from kebab.store.sqlite.rows import STATE, TAGS_OF_DOCUMENT, heading_list, spans_from_json, split_values, stored_spaces
+from kebab.store.sqlite.rows import (
+    STATE,
+    TAGS_OF_DOCUMENT,
+    heading_list,
+    spans_from_json,
+    split_values,
+    stored_json,
+    stored_spaces,
+)
 
 _AT_ONCE = 1000
 _PARSED = ("title", "doc_type", "format", "lang", "encoding")
@@ -117,7 +125,7 @@ class SqliteContentReader:
         text, tags = decompress(body), split_values(joined)
         names = Names((), tags) if first_title is None else names_in(first_title, path, parsed["title"], tags)
         document = ParsedDocument(
-            text=text, blocks=(), tags=names.tags, aliases=names.aliases, metadata=json.loads(metadata), **parsed
+            text=text, blocks=(), tags=names.tags, aliases=names.aliases, metadata=stored_json(metadata), **parsed
         )
         chunks = self._chunks(key, text)
         return IndexedDocument("", path, FileState(*state), document, chunks, chunker, date, trust, doc_id, indexed_at)

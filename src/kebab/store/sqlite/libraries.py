@@ -17,6 +17,7 @@ from kebab.core.libraries import DoneFile, Library, LibraryVersion, Making
 from kebab.core.ports import Key
 from kebab.core.text import storable
 from kebab.store.sqlite.database import Connection, now
+from kebab.store.sqlite.rows import stored_json
 
 _IN_MAKING = " (in the making)"
 # The fields of a Library in their order, without its versions.
@@ -67,7 +68,7 @@ class SqliteLibraryCatalog:
 def _library(row: tuple[Any, ...], versions: list[LibraryVersion]) -> Library:
     _, library_id, title, description, titled, described, *facts, rules = row
     flags = bool(titled), bool(described)
-    return Library._make((library_id, title, description, *flags, *facts, tuple(json.loads(rules)), tuple(versions)))
+    return Library._make((library_id, title, description, *flags, *facts, tuple(stored_json(rules)), tuple(versions)))
 
 
 class SqliteLibraryWriter:

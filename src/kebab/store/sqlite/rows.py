@@ -12,7 +12,7 @@ from kebab.core.ports import ChunkContext, ChunkText
 from kebab.core.search import Neighbour, Neighbours
 from kebab.core.spans import SPAN_KINDS, LineSpan, Span, span_kind
 from kebab.core.text import content_hash
-from kebab.store.sqlite.database import Connection
+from kebab.store.sqlite.database import RESTORE, Connection
 
 # The notes on a document, its folders and its source, the outermost first, for a query with `documents d`.
 NOTES_ABOVE = """(SELECT group_concat(text, char(31)) FROM (
@@ -45,7 +45,7 @@ def split_values(joined: str | None) -> tuple[str, ...]:
 
 def heading_list(heading_path: str, headings: str | None) -> tuple[str, ...]:
     if headings is not None:
-        return tuple(json.loads(headings))
+        return tuple(stored_json(headings))
     return tuple(heading_path.split(" > ")) if heading_path else ()
 
 
@@ -61,7 +61,22 @@ def spans_to_json(spans: tuple[Span, ...]) -> str:
 
 
 def spans_from_json(text: str) -> tuple[Span, ...]:
-    return tuple(SPAN_KINDS[kind](*values) for kind, *values in json.loads(text))
+    try:
+        return tuple(SPAN_KINDS[kind](*values) for kind, *values in json.loads(text))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _not_ours(text) from error
+
+
+def stored_json(text: str) -> Any:
+    """The value that was stored as JSON."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise _not_ours(text) from error
+
+
+def _not_ours(text: object) -> Corrupt:
+    return Corrupt(f"The database holds a value that Kebab did not write: {str(text)[:40]!r}.", hint=RESTORE)
 
 
 # CROSS JOIN makes SQLite begin with the few hits, whose neighbours an index finds.
