@@ -4,8 +4,9 @@ without its fence.
 A block of code with the heading and the short paragraph before it is a `code` snippet; the rest of a section is an
 `info` snippet. Like all chunks they are ranges of the document's text, so that their lines are exact.
 
-Of stored chunks, passages of Markdown and reStructuredText are parsed again. In passages of HTML and notebooks, the parser has put a mark
-(`BLOCK_BREAK`) before the code, and the code span names the language; such a passage without a mark is all code.
+Of stored chunks, passages of Markdown and reStructuredText are parsed again. In passages of HTML and notebooks, the
+parser has put a mark (`BLOCK_BREAK`) before the code, and the code span names the language; such a passage without a
+mark is all code.
 """
 
 from __future__ import annotations
