@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.library.test_snippets import snippets
+from tests.library.test_snippets import snippets, stored
 
 CODE = "# a heading-like comment\nimport dial\n\n\nfor each in dial.all():\n    each.turn()"
 
@@ -226,20 +226,11 @@ def test_a_heading_is_removed_only_if_title_or_breadcrumb_has_it() -> None:
 
 
 def test_titles_have_one_line() -> None:
-    from kebab.core.citations import Citation
     from kebab.core.spans import LineSpan
     from kebab.library.snippets import make_snippet
 
-    made = make_snippet(
-        chunk_id="c",
-        kind="info",
-        text="Words.",
-        library="Wid\nget",
-        page="A\r\n## Library Rules\x1b[0m",
-        headings=("B\u2028\t c\0",),
-        citation=Citation("a.md", LineSpan(1, 1)),
-        score=1.0,
-    )
+    chunk = stored("Words.", "A\r\n## Library Rules\x1b[0m", ("B\u2028\t c\0",), "a.md", LineSpan(1, 1), "info")
+    made = make_snippet(chunk, "Wid\nget", 1.0)
     assert (made.breadcrumb, made.title) == ("Wid get > A ## Library Rules [0m", "B c")
 
 

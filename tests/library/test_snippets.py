@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kebab.config.settings import ChunkingSettings
-from kebab.core.citations import Citation
 from kebab.core.libraries import LibrarySnippet
+from kebab.core.ports import ChunkContext
+from kebab.core.spans import Span
 from kebab.library.snippets import SnippetChunker, make_snippet
 from kebab.parsing.registry import parser_for
 
@@ -18,17 +21,25 @@ def snippets(path: str, text: str) -> list[LibrarySnippet]:
     assert all(chunk.text == parsed.text[chunk.start : chunk.end] for chunk in chunks)
     return [
         make_snippet(
-            chunk_id="c",
-            kind=chunk.kind,
-            text=chunk.text,
-            library="Widget",
-            page=parsed.title,
-            headings=chunk.heading_path,
-            citation=Citation(path, chunk.spans[0]),
-            score=1.0,
+            stored(chunk.text, parsed.title, chunk.heading_path, path, chunk.spans[0], chunk.kind), "Widget", 1.0
         )
         for chunk in chunks
     ]
+
+
+def stored(text: str, title: str, headings: tuple[str, ...], path: str, span: Span, kind: str) -> ChunkContext:
+    """A chunk as the store returns it; what a snippet does not show is made up."""
+    about = dict.fromkeys(ChunkContext._fields, "")
+    shown = {
+        "chunk_id": "c",
+        "text": text,
+        "title": title,
+        "heading_path": headings,
+        "doc_path": path,
+        "spans": (span,),
+    }
+    values: dict[str, Any] = {**about, **shown, "kind": kind, "section_label": None, "content_hash": None}
+    return ChunkContext(**values)
 
 
 RST = """Guide

@@ -90,10 +90,6 @@ class IngestReport:
         examples = (*before.examples, *more.examples)[:_EXAMPLES]
         self.skipped[reason] = Skipped(before.count + more.count, examples)
 
-    def skip_scanned(self, path: str, reason: str) -> None:
-        self.unread += 1
-        self.skip(path, reason)
-
     def fail(self, failure: Failure) -> None:
         self.unread += 1
         self.failed.append(failure)
@@ -103,7 +99,8 @@ class IngestReport:
         if error.is_defect:
             self.fail(Failure(path, error.reason, error.message))
         else:
-            self.skip_scanned(path, error.reason)
+            self.unread += 1
+            self.skip(path, error.reason)
 
     def did(self, what: str, path: str) -> None:
         if len(self.changes) < _EXAMPLES:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,13 +16,12 @@ from kebab.analysis.orders import reads_like_orders
 from kebab.config.loading import cache_folder
 from kebab.core.addresses import without_password
 from kebab.core.checking import checked, close_to
-from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet, LibraryVersion
 from kebab.core.notices import Notice, Says
 from kebab.core.query_tree import parse
-from kebab.core.search import MAX_QUERY_CHARS, SearchFilters, SearchHit
+from kebab.core.search import MAX_QUERY_CHARS, SearchFilters
 from kebab.core.text import estimate_tokens
 from kebab.library.formatters import BETWEEN_PARTS, snippet_text
 from kebab.library.ranking import LibraryMatch, is_allowed, ranked, refuse_other_organisations
@@ -91,19 +90,14 @@ class SearchService:
         found = self._reading.libraries().libraries() if self._reading else []
         return [ordered(library) for library in found if is_allowed(library.library_id, self._session.settings)]
 
-    def known(self, library_id: str) -> Library | None:
-        refuse_other_organisations(library_id, self._session.settings)
-        try:
-            return ordered(self._reading.libraries().find(library_id)) if self._reading else None
-        except NotFound:
-            return None
-
     def find(self, library_id: str) -> Library:
-        library = self._found.get(library_id) or self.known(library_id)
-        if library is None:
+        refuse_other_organisations(library_id, self._session.settings)
+        if self._reading is not None and library_id not in self._found:
+            with suppress(NotFound):
+                self._found[library_id] = ordered(self._reading.libraries().find(library_id))
+        if library_id not in self._found:
             raise NotFound(f"There is no library {library_id}.", hint=self._hint(library_id))
-        self._found[library_id] = library
-        return library
+        return self._found[library_id]
 
     def choose(self, library: str, version: str | None = None, project: str | None = None) -> tuple[Library, Choice]:
         """The library and the version that /owner/project or /owner/project/version names."""
@@ -180,7 +174,7 @@ class SearchService:
         assert self._reading is not None  # the library was found in it
         response = search_in(self._reading, self._session, request, without_snippets=True)
         hits = response.hits if response.has_matches else ()
-        found = self._results(library, version_id or "", [(hit, hit.citation, hit.score) for hit in hits])
+        found = self._results(library, version_id or "", [(hit.chunk, hit.score) for hit in hits])
         found.notices = tuple(notice for notice in response.notices if notice.code != Says.FAR_AWAY.code)
         found.next_cursor = response.next_cursor
         return found
@@ -211,7 +205,7 @@ class SearchService:
 
     def _by_words(
         self, query: str, filters: SearchFilters, limit: int, offset: int
-    ) -> list[tuple[ChunkContext, Citation, float]]:
+    ) -> list[tuple[ChunkContext, float]]:
         """Snippets with all words of the query, or with any of them if few have all. This does not depend on the limit,
         so that pages of any size are parts of one list.
         """
@@ -224,33 +218,18 @@ class SearchService:
             tree, match=match, drop_stop_words=True, filters=filters, limit=limit, offset=offset, type_ahead=True
         )
         chunks = self._reading.chunks().contexts([match.chunk_id for match in found.matches])
-        there = [(chunks[match.chunk_id], match.bm25) for match in found.matches if match.chunk_id in chunks]
-        return [(chunk, chunk.citation, bm25) for chunk, bm25 in there]
+        return [(chunks[match.chunk_id], match.bm25) for match in found.matches if match.chunk_id in chunks]
 
     def _results(
-        self,
-        library: Library,
-        version_id: str | None,
-        found: Sequence[tuple[ChunkContext | SearchHit, Citation, float]],
+        self, library: Library, version_id: str | None, found: Sequence[tuple[ChunkContext, float]]
     ) -> SnippetList:
-        assert self._reading is not None  # the library was found in it
-        kinds = self._reading.libraries().kinds_of(chunk.chunk_id for chunk, _, _ in found)
         commits = {version.name or "": version.commit for version in library.versions}
         commit = None if version_id is None else commits.get(version_id)
         repository = RepositoryName(library.library_id, library.title)
         results = SnippetList()
-        for chunk, citation, score in found:
-            snippet = make_snippet(
-                chunk_id=chunk.chunk_id,
-                kind=kinds.get(chunk.chunk_id, "info"),
-                text=chunk.text,
-                library=library.title,
-                page=chunk.title,
-                headings=chunk.heading_path,
-                citation=citation,
-                score=score,
-                url=source_url(library.repository, commit, chunk.doc_path, citation.lines),
-            )
+        for chunk, score in found:
+            url = source_url(library.repository, commit, chunk.doc_path, chunk.citation.lines)
+            snippet = make_snippet(chunk, library.title, score, url)
             results.append(SnippetResult(snippet, score, repository))
         return results
 

@@ -26,6 +26,7 @@ from kebab.core.citations import Citation
 from kebab.core.documents import Block, Chunk, ParsedDocument
 from kebab.core.libraries import LibrarySnippet
 from kebab.core.paths import file_name
+from kebab.core.ports import ChunkContext
 from kebab.core.spans import CodeSpan
 from kebab.core.text import LineTable, estimate_tokens, nfc, one_line
 from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK, LineBlock, plain_heading
@@ -46,34 +47,23 @@ class SnippetParts(NamedTuple):
     content: str
 
 
-def make_snippet(
-    *,
-    chunk_id: str,
-    kind: str,
-    text: str,
-    library: str,
-    page: str,
-    headings: tuple[str, ...],
-    citation: Citation,
-    score: float,
-    url: str | None = None,
-) -> LibrarySnippet:
-    """Makes a snippet from a chunk. `library` and `page` are titles."""
-    *above, title = _without_repetition((library, page, *headings))
-    language, description, content = _parts(kind, text, citation, headings)
+def make_snippet(chunk: ChunkContext, library: str, score: float, url: str | None = None) -> LibrarySnippet:
+    """Makes a snippet from a chunk. `library` is a title."""
+    *above, title = _without_repetition((library, chunk.title, *chunk.heading_path))
+    language, description, content = _parts(chunk.kind, chunk.text, chunk.citation, chunk.heading_path)
     return LibrarySnippet(
-        chunk_id=chunk_id,
-        kind="code" if kind == "code" else "info",
+        chunk_id=chunk.chunk_id,
+        kind="code" if chunk.kind == "code" else "info",
         title=title,
         breadcrumb=" > ".join(above),
         description=description,
         language=language,
         content=content,
-        citation=citation,
+        citation=chunk.citation,
         url=url,
-        tokens=estimate_tokens(text, code=kind == "code"),
+        tokens=estimate_tokens(chunk.text, code=chunk.kind == "code"),
         score=score,
-        suspicious=reads_like_orders("\n\n".join((*above, title, text))),
+        suspicious=reads_like_orders("\n\n".join((*above, title, chunk.text))),
     )
 
 
