@@ -129,9 +129,8 @@ def _changes(pairs: Sequence[_Pair], metric: str) -> list[wire.EvalChangeV1]:
 
 def _changed(a: wire.EvalReportV1, b: wire.EvalReportV1) -> dict[str, list[Any]]:
     """The settings and facts in which the runs differ."""
-    both = (
-        a.configuration.settings.keys() & b.configuration.settings.keys()
-    )  # a run that asked for answers has more settings
+    # A run that asked for answers has more settings.
+    both = a.configuration.settings.keys() & b.configuration.settings.keys()
     one, other = _described(a, both), _described(b, both)
     return {name: [one.get(name), other.get(name)] for name in {**one, **other} if one.get(name) != other.get(name)}
 

@@ -147,9 +147,8 @@ def paired_difference(a: Sequence[float], b: Sequence[float]) -> Interval:
     if not differences.any():
         return Interval(0.0, 0.0, 0.0)
     if len(differences) < LEAST_QUERIES:
-        return Interval(
-            float(differences.mean()), min(0.0, float(differences.min())), max(0.0, float(differences.max()))
-        )
+        least, most = float(differences.min()), float(differences.max())
+        return Interval(float(differences.mean()), min(0.0, least), max(0.0, most))
     generator = np.random.Generator(np.random.PCG64(_SEED))
     means = np.empty(RESAMPLES)
     step = max(1, _AT_ONCE // len(differences))

@@ -40,9 +40,8 @@ def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Mi
         return None
     request = SearchRequest.from_options({**report.configuration.options, "k": max(DEPTH, report.configuration.hits)})
     passing = {record.doc_id for record in kb.documents(kb.filters_of(request))} if request.filters() else None
-    explaining = _Explaining(
-        kb.variant(freshness="off"), request, {record.doc_id: record.chunk_count for record in documents}, passing
-    )
+    chunk_counts = {record.doc_id: record.chunk_count for record in documents}
+    explaining = _Explaining(kb.variant(freshness="off"), request, chunk_counts, passing)
     misses = {
         query.id: explaining.of(query, missing)
         for query in report.queries
@@ -53,10 +52,7 @@ def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Mi
 
 def missing_of(query: EvalQueryV1, k: int) -> list[EvalExpectedV1]:
     """The expected things of a query that are not among its first k hits."""
-    complete = (
-        query.metrics.get(f"recall@{k}", 1.0) >= 1.0 and query.metrics.get(f"citation_line_recall@{k}", 1.0) >= 1.0
-    )
-    if complete:
+    if min(query.metrics.get(f"{name}@{k}", 1.0) for name in ("recall", "citation_line_recall")) >= 1.0:
         return []
     return [
         thing
@@ -102,9 +98,8 @@ class _Explaining(NamedTuple):
         if not parts:
             return Miss(thing.name, "not indexed", "no passage has these lines")
         if len(parts) > 1 and thing.covered > 0:
-            return Miss(
-                thing.name, "chunk boundary", f"its lines are in {len(parts)} passages, and not all of them were found"
-            )
+            detail = f"its lines are in {len(parts)} passages, and not all of them were found"
+            return Miss(thing.name, "chunk boundary", detail)
         return None
 
     def _parts(self, thing: EvalExpectedV1) -> list[ChunkContext]:

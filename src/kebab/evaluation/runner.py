@@ -376,9 +376,8 @@ def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
     values = {"refusal_correctness": float((text is None) == golden.unanswerable)}
     values["refused_unanswerable" if golden.unanswerable else "answered_answerable"] = values["refusal_correctness"]
     if text is not None:
-        values["groundedness"] = sum(claim.verdict == "supported" for claim in answer.claims) / max(
-            1, len(answer.claims)
-        )
+        supported = sum(claim.verdict == "supported" for claim in answer.claims)
+        values["groundedness"] = supported / max(1, len(answer.claims))
     if golden.forbidden:
         values["answer_forbidden"] = float(text is not None and metrics.share_contained(golden.forbidden, [text]) > 0)
     if judgement.spans:

@@ -133,9 +133,8 @@ class _Embedding:
                         embedder, [chunk for chunk in waiting if space_of(chunk.text) is embedder], primary=primary
                     )
         with self._store() as store:
-            second = self._models.secondary_for_all(
-                other_scripts=len(embedders) > 1 and store.is_primary(embedders[-1])
-            )
+            other_scripts = len(embedders) > 1 and store.is_primary(embedders[-1])
+            second = self._models.secondary_for_all(other_scripts=other_scripts)
         if second is not None:
             for waiting in self._windows([second], primary=False):
                 self._embed(second, waiting, primary=False)

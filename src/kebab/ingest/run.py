@@ -344,9 +344,8 @@ class Ingest:
         started = time.perf_counter()
         try:
             settings = self._settings.ingest
-            read = on_disk.read_file(
-                file.absolute, settings, follow_link=settings.follow_links or source.kind == "file"
-            )
+            follow_link = settings.follow_links or source.kind == "file"
+            read = on_disk.read_file(file.absolute, settings, follow_link=follow_link)
         except FileNotFoundError:  # deleted since the folder was scanned
             self.report.scanned -= 1
             keep.discard(file.path)

@@ -156,9 +156,8 @@ class LibraryFile:
             self.library_id = _text(about["library_id"])
             self.title = _line(about["title"])
             self.description = _line(about["description"])
-            self.repository = (
-                None if about["repository"] is None else shown_address(checked_url(_line(about["repository"])))
-            )
+            place = about["repository"]
+            self.repository = None if place is None else shown_address(checked_url(_line(place)))
             self.stars = None if about["stars"] is None else _number(about["stars"], _MOST_STARS)
             self.trust_score = _trust(about["trust_score"])
             self.rules = tuple(_line(rule) for rule in about["rules"][:_MOST_RULES])
@@ -367,9 +366,8 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
 def _key(document: IndexedDocument) -> str:
     """A key computed from the content, since the file may claim any key. A repository's file never has the same key."""
     chunks = [(chunk.start, chunk.end, chunk.kind, chunk.heading_path, chunk.spans) for chunk in document.chunks]
-    return sha256(
-        repr((_FROM_FILE, document.path, document.parsed, chunks)).encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    content = repr((_FROM_FILE, document.path, document.parsed, chunks))
+    return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorWriter) -> None:

@@ -179,9 +179,8 @@ def _rst_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
     code = code_lines.directive_lines(lines, found.title)
     description = _rst_prose(text[: found.start], headings)
     content = code_lines.dedented("\n".join(lines[code.first : code.end])).strip("\n")
-    return SnippetParts(
-        code.language, description.removesuffix(":") if description.endswith("::") else description, content
-    )
+    description = description.removesuffix(":") if description.endswith("::") else description
+    return SnippetParts(code.language, description, content)
 
 
 # --- from documents to chunks
@@ -229,9 +228,8 @@ class SnippetChunker:
                 chunk._replace(kind="code" if document.code_lang else "info") for chunk in self._chunker.chunk(document)
             ]
         blocks, examples = _Examples(document, self._most).found()
-        edges = sorted(
-            {*_section_starts(blocks), *(edge for example in examples for edge in (example.start, example.end))}
-        )
+        around = (edge for example in examples for edge in (example.start, example.end))
+        edges = sorted({*_section_starts(blocks), *around})
         chunks = self._chunker.chunk(replace(document, blocks=tuple(blocks), chapters=tuple(edges)))
         told = list(_told(document, chunks, examples))
         headings = [block for block in blocks if block.kind == "heading"]
@@ -325,9 +323,8 @@ class _Examples:
         self._examples.append(_Example(first, block.end, block.start, language))
 
     def _is_marked(self, block: Block) -> bool:
-        return self._format == "html" or (
-            self._format == "ipynb" and self._text[block.start - 1 : block.start] == BLOCK_BREAK
-        )
+        has_mark = self._text[block.start - 1 : block.start] == BLOCK_BREAK
+        return self._format == "html" or (self._format == "ipynb" and has_mark)
 
     def _long(self, start: int, end: int, language: str, fence: code_lines.Fence | None = None) -> _Example:
         """An example that is too long for one snippet. Its `body` leaves out the fence or the directive."""

@@ -318,9 +318,8 @@ def _disk_check(path: Path) -> Check:
     if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
         return Check("disk", True, f"{NOT_CHECKED}: it is read-only")
     free = shutil.disk_usage(folder).free
-    return Check.judged(
-        "disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index."
-    )
+    hint = "Free some space: ingest needs room for its index."
+    return Check.judged("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", hint)
 
 
 def _privacy_check(paths: Iterable[Path]) -> Check:

@@ -338,9 +338,8 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
         if lexical["stop_words_dropped"]:
             click.echo(f"lexical: stop words dropped: {', '.join(lexical['stop_words_dropped'])}")
     for space in vector.get("spaces", ()):
-        scope = {"own_scripts": ", text of its own scripts", "other_scripts": ", text of other scripts"}.get(
-            space["scope"], ""
-        )
+        scopes = {"own_scripts": ", text of its own scripts", "other_scripts": ", text of other scripts"}
+        scope = scopes.get(space["scope"], "")
         click.echo(f"vector: {space['model']}, {space['found']} found{scope}")
     if fusion:
         alone = f"{fusion['lexical_only']} by words only, {fusion['vector_only']} by meaning only"

@@ -378,7 +378,7 @@ def getting(
     parameters: Mapping[str, Parameter] = _NOTHING,
     fails: tuple[type[KebabError], ...] = (),
 ) -> Endpoint:
-    """An endpoint that passes its parameters, with those that its path names, to `call` and sends the result as JSON."""
+    """An endpoint that passes its parameters, also those in its path, to `call` and sends the result as JSON."""
     parameters = {**dict.fromkeys(re.findall(r"{(\w+)}", path), _KEY), **parameters}
 
     async def handle(request: Request) -> Response:

@@ -221,9 +221,8 @@ def _candidates(path: str, link: str) -> list[str]:
     if parts.scheme or parts.netloc or not parts.path:
         return []
     written = unquote(parts.path)
-    joined = posixpath.normpath(
-        written.lstrip("/") if written.startswith("/") else posixpath.join(posixpath.dirname(path), written)
-    )
+    folder = "" if written.startswith("/") else posixpath.dirname(path)
+    joined = posixpath.normpath(posixpath.join(folder, written.lstrip("/")))
     if joined.startswith("..") or "\0" in joined:
         return []
     return [joined, f"{joined}.md", f"{joined}/index.md", f"{joined}/_index.md", f"{joined}/README.md"]

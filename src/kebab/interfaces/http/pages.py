@@ -101,9 +101,8 @@ class ReaderPage(Page):
 
         document = opened.document
         front = opened.front_matter
-        page = MarkdownPage(
-            "\n" * front.count("\n") + opened.text[len(front) :], document.path
-        )  # empty lines for the front matter, so that lines keep their numbers
+        # Empty lines for the front matter, so that lines keep their numbers.
+        page = MarkdownPage("\n" * front.count("\n") + opened.text[len(front) :], document.path)
         known = self.service.paths_beside(document.doc_id, page.targets())
         lines = citation_lines(opened)
         html = page.html(lines, known, lambda path: reader_of_document(opened.place, path))
@@ -146,9 +145,8 @@ def _view_of(opened: Opened, asked: str | None) -> str:
 
 
 def _with_view(values: dict[str, str], view: str) -> str:
-    address = with_parameters(
-        addresses.READER, {name: value for name, value in values.items() if name != "from"}, view=view
-    )
+    kept = {name: value for name, value in values.items() if name != "from"}
+    address = with_parameters(addresses.READER, kept, view=view)
     return f"{address}#{addresses.CITED}"
 
 
@@ -253,9 +251,8 @@ class Pages:
             # The address of the results is only for the script, so a login leads to the search page.
             path = addresses.SEARCH if request.url.path == addresses.RESULTS else request.url.path
             wanted = path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(
-                with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303
-            )
+            following = wanted if wanted != addresses.SEARCH else None
+            return RedirectResponse(with_parameters(LOGIN_PATH, {"next": following}), 303)
         return self._templates.page("error.html", error=error)
 
 
