@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import pytest
 
-import kebab
 from kebab.config.writing import set_values
 from kebab.store.sqlite.database import Database
 
@@ -88,20 +87,6 @@ def test_every_file_is_readable_by_its_owner_only_under_any_umask(user: User, up
     assert names >= {"widget.kebab", "run.json", "run.html", "own.sqlite", "repositories", ".gitignore", "HEAD"}
     assert too_open == {}
     assert made.stat().st_mode & 0o777 == 0o755, "a folder that exists is not changed"
-
-
-def test_only_one_module_makes_files_and_folders() -> None:
-    makes = re.compile(
-        r"\.(?:mkdir|write_text|write_bytes|chmod)\(|\.touch\(\)|os\.open\([^)]*O_CREAT|open\([^)]*[\"'][wax]b?\+?[\"']"
-    )
-    package = Path(kebab.__file__).parent
-    found = {
-        f"{file.relative_to(package)}: {line.strip()}"
-        for file in package.rglob("*.py")
-        for line in file.read_text(encoding="utf-8").splitlines()
-        if makes.search(line) and "open_file(" not in line and "archive.open(" not in line
-    }
-    assert {entry.partition(":")[0] for entry in found} <= {"core/files.py", "sources/git_mirror.py"}, found
 
 
 def test_doctor_says_how_to_close_what_is_open_to_others_but_not_a_folder_of_the_user(

@@ -75,21 +75,6 @@ def test_the_verbs_are_those_of_the_product(kb: Kb) -> None:
     )
 
 
-def test_one_product_name_in_code_and_documentation() -> None:
-    """Environment variables begin with KEBAB_, folders are called kebab."""
-    from kebab.config.settings import all_settings
-
-    assert all(item.variable.startswith("KEBAB_") for item in all_settings())
-    root = Path(__file__).parent.parent.parent.parent
-    found = {
-        name
-        for path in (root / "src").rglob("*.py")
-        for name in re.findall(r"environ(?:\.get\(|\[)\"(\w+)\"", path.read_text(encoding="utf-8"))
-    }
-    assert {name for name in found if name.startswith("KEBAB")} <= {"KEBAB_DB", "KEBAB_CONFIG"}
-    assert not [name for name in found if name.upper().startswith(("KB_", "KEBAP"))]
-
-
 def test_the_version_is_that_of_the_package(kb: Kb) -> None:
     ran = kb("--version")
     assert (ran.code, ran.out.strip()) == (0, f"kebab, version {kebab.__version__}")
