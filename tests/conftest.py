@@ -38,12 +38,14 @@ XDG_VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 SLOW_PLACES = """
     answering contracts/test_embedders.py contracts/test_stores.py docs embedding end_to_end ingest/test_hostile_files.py
     interfaces/cli interfaces/http interfaces/mcp interfaces/test_parity.py interfaces/test_suspicious_text.py
-    parsing/test_code_contract.py parsing/test_damaged_files.py parsing/test_isolation.py parsing/test_zip_container.py
+    parsing/test_code_contract.py parsing/test_damaged_files.py parsing/test_isolation.py parsing/test_zipped_xml.py
     regressions search/test_folding.py sources/test_git_mirror.py store/qdrant store/sqlite/test_altered_schema.py
-    test_golden_queries.py test_layers.py test_libraries.py test_query_cost.py test_timed_http.py
+    test_golden_queries.py test_layers.py test_libraries.py test_query_cost.py test_http_client.py
 """.split()
 SLOW_FIXTURES = {"model_cache", "one_node", "sample", "three_nodes"}
 SLOW_STORES = {"cluster", "qdrant"}
+SLOW_NAMES = ("large_space", "linear_time", "little_time", "with_the_length", "answered_soon")  # tests of time
+
 # What takes longest, longest first: begun last, it would keep one worker busy while the others have nothing left to do.
 BEGUN_FIRST = """
     store/qdrant/test_faults.py sources/test_git_mirror.py contracts/test_store_vectors.py docs/test_documentation.py
@@ -51,11 +53,15 @@ BEGUN_FIRST = """
     end_to_end/test_life_cycle.py end_to_end/test_watch.py interfaces/http/test_safety.py test_http_client.py
     store/qdrant/test_client.py contracts end_to_end interfaces store
 """.split()
-SLOW_NAMES = ("large_space", "linear_time", "little_time", "with_the_length", "answered_soon")  # tests of time
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="without servers, models and other programs (scripts/test)")
+
+
+def pytest_configure() -> None:
+    gone = [place for place in (*SLOW_PLACES, *BEGUN_FIRST) if not (Path(__file__).parent / place).exists()]
+    assert not gone, f"tests/conftest.py names what is not there: {gone}"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
