@@ -132,7 +132,7 @@ def test_a_folder_whose_ignore_rules_cannot_be_read_stays_as_it_was_indexed(user
     user.write("sub/d.md", "okapi")
     report = user.ingest()
     assert user.counts(report) == {"added": 1, "unchanged": 1}
-    assert user.skipped(report) == {"unreadable": [folder]}
+    assert user.skipped(report) == {"unreadable_rules": [folder]}
     assert user.found("quagga") == [f"{folder}/b.md"]
     assert user.found("okapi", env={"KEBAB_SEARCH_FRESHNESS": "check"}) == ["sub/d.md"]
     rules.unlink()

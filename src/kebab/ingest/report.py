@@ -26,6 +26,7 @@ SKIP_REASONS = {
     "unsafe": "made to exhaust memory, or to reach outside itself",
     "too_costly": "takes more time or memory than ingest.max_seconds and ingest.max_memory_mb allow",
     "unreadable": "no permission to read",
+    "unreadable_rules": "its ignore rules cannot be read",
     "bad_name": "file name is not valid UTF-8",
     "same_name": "another file has the same name in another Unicode form",
     "other_source": "belongs to another source",

@@ -29,6 +29,7 @@ IGNORE_FILE = ".kebabignore"
 _LONGEST_RULES = 1 << 18
 """A longer file of ignore rules is not read, because some rules take long."""
 _RULES = (".gitignore", IGNORE_FILE, ".git/info/exclude")
+_WITH_RULES = frozenset({".gitignore", IGNORE_FILE, ".git"})
 _IN_GLOBS = str.maketrans({character: f"\\{character}" for character in "\\*?[]{}!"})
 _UNREPORTED = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
 """Hidden files that are left out without a report."""
@@ -100,26 +101,31 @@ def _folders_to_leave_out(root: Path, settings: IngestSettings, check: Callable[
                 path=rules,
             )
     found: set[str] = set()
-    seen: set[tuple[int, int]] = set()
-    waiting = [str(root)]
+    status = root.stat()
+    waiting = [(str(root), frozenset({(status.st_dev, status.st_ino)}))]
     while waiting:
         check()
-        folder = waiting.pop()
-        if _unreadable_rules(folder):
-            found.add(folder)
-            continue
+        folder, itself_and_above = waiting.pop()
+        below: list[str] = []
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
+                if entry.name in _WITH_RULES and _unreadable_rules(folder):
+                    found.add(folder)
+                    below.clear()
+                    break
                 if entry.name.startswith(".") and not settings.hidden:
                     continue
-                if not entry.is_dir(follow_symlinks=settings.follow_links):
-                    continue
-                if settings.follow_links:  # links may lead in a circle
-                    status = entry.stat()
-                    if (status.st_dev, status.st_ino) in seen:
-                        continue
-                    seen.add((status.st_dev, status.st_ino))
-                waiting.append(entry.path)
+                if entry.is_dir(follow_symlinks=settings.follow_links):
+                    below.append(entry.path)
+        for path in below:
+            if settings.follow_links:  # links may lead in a circle
+                with suppress(OSError):
+                    status = os.stat(path)  # noqa: PTH116 - faster than Path
+                    identity = status.st_dev, status.st_ino
+                    if identity not in itself_and_above:
+                        waiting.append((path, itself_and_above | {identity}))
+            else:
+                waiting.append((path, itself_and_above))
     return found
 
 
@@ -206,7 +212,7 @@ class _Listing:
     def _take(self, entry: os.DirEntry[str]) -> None:
         path = relative_path(self._root, entry.path)
         if entry.path in self._left_out:
-            self.scan.skips.append(Skip(_shown(path), "unreadable"))
+            self.scan.skips.append(Skip(_shown(path), "unreadable_rules"))
             self.scan.unreadable.append(path)
             return
         try:
