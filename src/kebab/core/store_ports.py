@@ -407,12 +407,6 @@ class LibraryCatalog(Protocol):
     def find(self, library_id: str) -> Library:
         """The library with this id, or NotFound."""
 
-    def named(self, name: str) -> list[Library]:
-        """The libraries whose title, id or description contains `name`, ignoring case."""
-
-    def kinds_of(self, chunk_ids: Iterable[str]) -> Mapping[str, str]:
-        """The kind of each snippet (code or info), by chunk id."""
-
 
 class LibraryWriter(Protocol):
     """Writes library versions. A new state of a version is built separately, and replaces the searchable one when it is

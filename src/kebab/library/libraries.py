@@ -122,9 +122,9 @@ class SearchService:
         if limit is not None:
             checked("limit", limit, int, least=1)
         index = lexical_index(self._reading, self._session.settings)
-        named = {library.library_id for library in self._reading.libraries().named(name)}
         trees = [parse(preprocess(text)) for text in dict.fromkeys((name, query or "")) if text.strip()]
         searched = [library for library in self.libraries() if library.is_searchable]
+        named = {library.library_id for library in searched if library.is_named(name)}
         matching: dict[str, int] = {}
         for library in searched:
             filters = SearchFilters(library=library.library_id, library_version="")

@@ -41,13 +41,6 @@ class QdrantLibraryCatalog(Stored):
             return found[0]
         raise NotFound(f"There is no library {library_id}.", hint="See what is there with: kb lib list")
 
-    def named(self, name: str) -> list[Library]:
-        return [library for library in self.libraries() if library.is_named(name)]
-
-    def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
-        points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=["chunk", "kind"])
-        return {point["payload"]["chunk"]: point["payload"]["kind"] for point in points}
-
 
 def _by_library(versions: Iterable[StoredVersion]) -> Mapping[str, list[LibraryVersion]]:
     """The versions of each library. A complete version and the unfinished one that will replace it appear as one."""

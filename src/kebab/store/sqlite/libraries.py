@@ -56,14 +56,6 @@ class SqliteLibraryCatalog:
             raise NotFound(f"There is no library {library_id}.", hint="See what is there with: kb lib list")
         return found[0]
 
-    def named(self, name: str) -> list[Library]:
-        return [library for library in self.libraries() if library.is_named(name)]
-
-    def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
-        """Returns the kind of each chunk: code or info."""
-        sql = "SELECT c.chunk_id, c.kind FROM json_each(?) AS wanted CROSS JOIN chunks c ON c.chunk_id = wanted.value"
-        return dict(self._connection.rows(sql, (json.dumps(list(chunk_ids)),)))
-
 
 def _library(row: tuple[Any, ...], versions: list[LibraryVersion]) -> Library:
     _, library_id, title, description, titled, described, *facts, rules = row
