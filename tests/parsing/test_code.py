@@ -886,9 +886,7 @@ def test_ten_thousand_functions_take_little_time() -> None:
     assert time.process_time() - started < 5.0
 
 
-@pytest.mark.parametrize(
-    ("text", "path"), [("class A {\n" * 20_000, "a.js"), ("~~~\n" * 20_000, "a.py"), ("(" * 50_000, "a.kt")]
-)
+@pytest.mark.parametrize(("text", "path"), [("~~~\n" * 20_000, "a.py"), ("(" * 50_000, "a.kt")])
 def test_a_file_of_syntax_errors_is_stopped_in_time_with_a_warning(text: str, path: str) -> None:
     started = time.process_time()
     document = parsed(text, path)
