@@ -116,9 +116,9 @@ class Ranks(Foreign):
 
     snippets: Any = None
 
-    def __init__(self, side: Side, names: str, *, weak: str = "", below_floor: str = "", **about: Any) -> None:
+    def __init__(self, side: Side, names: str, *, trust: float = 1.0, below_floor: str = "", **about: Any) -> None:
         super().__init__(side, [chunk(name) for name in names.split()], **about)
-        self.weak, self.below_floor = weak.split(), below_floor.split()
+        self.trust, self.below_floor = trust, below_floor.split()
 
     def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
         hits = self.search(query._replace(k=depth))
@@ -127,7 +127,7 @@ class Ranks(Foreign):
                 hit.chunk_id,
                 hit.rank,
                 hit.score,
-                weak=hit.chunk_id in self.weak,
+                trust=self.trust,
                 below_floor=hit.chunk_id in self.below_floor,
             )
             for hit in hits
@@ -256,12 +256,7 @@ def test_ties_go_by_lexical_rank_then_by_chunk_id() -> None:
 def test_the_policy_comes_from_the_settings_or_is_given_and_the_query_may_choose_its_kind() -> None:
     weights: dict[str, Any] = {
         "vector_weight": 0.5,
-        "vector_weight_weak": 0.2,
-        "vector_weight_other": 1.3,
-        "lexical_weight_weak": 0.6,
-        "lexical_weight_all": 1.7,
         "convex_weight": 0.3,
-        "convex_weight_weak": 0.1,
     }
     assert policy_of(SearchSettings(rrf_k=10, **weights)) == FusionPolicy("rrf", 10, **weights)
     for config in (SearchSettings(hybrid_fusion="convex"), FusionPolicy(kind="convex")):
@@ -278,7 +273,7 @@ def test_convex_has_a_score_of_its_own_and_no_rrf_score() -> None:
     for hit in hits:
         assert (hit.score_kind, hit.retrieval.rrf_score, hit.score) == ("convex", None, hit.retrieval.fusion_score)
         assert hit.retrieval.weights is not None
-        assert sum(hit.retrieval.weights.values()) == pytest.approx(1)
+        assert hit.retrieval.weights.lexical + hit.retrieval.weights.vector == pytest.approx(1)
         assert 0 <= hit.score <= 1
 
 
@@ -286,10 +281,9 @@ RANKED = HYBRID._replace(without_snippets=True)
 
 
 def test_weights_are_shown_where_they_are_not_one() -> None:
-    meaning = Ranks("vector", "a b", weak="a b")
-    hits = hybrid_of("a c", meaning, vector_weight_weak=0.25)[0].search(RANKED)
-    assert hits[0].retrieval.weights == {"lexical": 1.0, "vector": 0.25}
-    assert hits[0].retrieval.rrf_score == pytest.approx(1.25 / 61)
+    hits = hybrid_of("a c", Ranks("vector", "a b", trust=0.25))[0].search(RANKED)
+    assert hits[0].retrieval.weights == (0.75, 0.25, 0)
+    assert hits[0].retrieval.rrf_score == pytest.approx(2 / 61)
     assert hybrid_of("a c", "a b")[0].search(HYBRID)[0].retrieval.weights is None
 
 
@@ -366,16 +360,6 @@ def test_pages_of_any_size_are_disjoint_pieces_of_one_list(
     assert [hit for page in pages for hit in page] == list(whole)
     assert [hit.rank for hit in whole] == list(range(1, len(whole) + 1))
     assert [page.more for page in pages] == [offset + k < len(whole) for offset in range(0, len(whole) + 1, k)]
-
-
-def test_how_words_matched_is_decided_by_the_first_look() -> None:
-    """Deeper ones would fall back to any word, which is another list."""
-    retriever, words, _ = hybrid_of(" ".join(f"w{n:03}" for n in range(300)), "x")
-    retriever.search(HYBRID._replace(match="auto", k=10, offset=150))
-    first, *deeper = words.asked
-    assert deeper
-    assert (first.match, first.keep_stop_words) == ("auto", None)
-    assert {(query.match, query.keep_stop_words) for query in deeper} == {("all", False)}
 
 
 def test_a_list_ends_before_passages_below_the_floor() -> None:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import kebab
 from kebab.core.errors import QueryError
 from kebab.core.ports import Retriever
-from kebab.core.search import SearchFilters, SearchHit, SearchQuery
+from kebab.core.search import Exactness, SearchFilters, SearchHit, SearchQuery
 from kebab.core.text import LineTable
 from kebab.search.lexical import LexicalRetriever, normalised
 from kebab.store.sqlite.database import Database
@@ -335,54 +335,22 @@ def test_auto_replaces_a_short_list_by_that_of_any(retriever: LexicalRetriever) 
     assert hits[0].doc_path == "rust/workspace.md"
 
 
-def ranked(retriever: LexicalRetriever, text: str, mark: str, **options: Any) -> tuple[set[str], set[str]]:
-    """The documents of all places, and of those with this mark."""
-    ranking = retriever.rank(SearchQuery(text, mode="hybrid", **options), 30)
-    documents = {
-        chunk_id: chunk.doc_path
-        for chunk_id, chunk in retriever.contexts([place.chunk_id for place in ranking.chunks]).items()
-    }
-    return set(documents.values()), {documents[place.chunk_id] for place in ranking.chunks if getattr(place, mark)}
+def test_auto_lists_passages_with_all_words_first_and_those_with_some_behind_them(retriever_of: Retrieve) -> None:
+    files = {f"{number:02}.md": "alpha alpha alpha\n" for number in range(120)}
+    files |= {f"both {number:03}.md": "beta " + "filler " * (80 + number) + "alpha\n" for number in range(8)}
+    hits = retriever_of(files).search(SearchQuery("alpha beta", match="auto", k=12))
+    assert [hit.exactness for hit in hits] == [Exactness.ALL] * 8 + [Exactness.SOME] * 4
 
 
-@pytest.mark.parametrize(
-    ("text", "weak"),
-    [
-        ("how do I install the cargo of a submarine", {"tools/run.py"}),
-        ("installs package cargo", set()),
-        ("installs", set()),
-    ],
-)
-def test_some_of_the_words_say_little_about_code_and_all_of_them_as_much_as_about_anything(
-    retriever: LexicalRetriever, text: str, weak: set[str]
-) -> None:
-    found, marked = ranked(retriever, text, "weak", match="auto")
-    assert "tools/run.py" in found
-    assert marked == weak
-
-
-def test_a_hybrid_query_marks_passages_with_all_the_words(retriever: LexicalRetriever) -> None:
-    assert ranked(retriever, "cargo workspace", "all_words", match="auto")[1] == {"rust/workspace.md"}
-    assert ranked(retriever, "cargo workspace", "all_words", match="any")[1] == {"rust/workspace.md"}
-    assert ranked(retriever, "cargo", "all_words", match="auto")[1] == set(found(retriever, "cargo"))
-
-
-@pytest.mark.parametrize("text", ["cargo workspace", "how do I install the cargo of a submarine", "cargo"])
-def test_marks_of_all_words_do_not_depend_on_the_match_option(retriever: LexicalRetriever, text: str) -> None:
-    """Regression: the next page pins the match of the first, and weighed the same hits otherwise."""
-    first = retriever.rank(SearchQuery(text, mode="hybrid", match="auto"), 30)
-    again = SearchQuery(text, mode="hybrid", match=first.match, keep_stop_words=False)  # type: ignore[arg-type]
-    assert retriever.rank(again, 30).chunks == first.chunks
-
-
-def test_no_passage_with_all_the_words_is_lost_behind_those_with_some(retriever_of: Retrieve) -> None:
-    files = {f"{number:02}.md": "alpha alpha alpha\n" for number in range(20)} | {
-        "both.md": "beta " + "filler " * 80 + "alpha\n"
-    }
+def test_auto_gives_the_same_order_for_every_k_and_every_page(retriever_of: Retrieve) -> None:
+    texts = ["kubectl drain", "drain a node by kubectl", "kubectl " + "filler " * 40 + "drain", "kubectl", "drain"]
+    files = {f"{number:03}.md": f"{texts[number % 5]} {'word ' * (number % 7)}{number}\n" for number in range(400)}
     retriever = retriever_of(files)
-    ranking = retriever.rank(SearchQuery("alpha beta", mode="hybrid", match="auto"), 5)
-    (complete,) = [place.chunk_id for place in ranking.chunks if place.all_words]
-    assert retriever.contexts([complete])[complete].doc_path == "both.md"
+    query = SearchQuery("kubectl drain", match="auto", k=300)
+    everything = retriever.search(query)
+    assert [hit.exactness for hit in everything[:80]] == [Exactness.VERBATIM] * 80, "also those beyond the best 100"
+    for k, offset in ((1, 0), (10, 0), (50, 30), (10, 150), (100, 190)):
+        assert list(retriever.search(query._replace(k=k, offset=offset))) == everything[offset : offset + k]
 
 
 def test_auto_counts_the_offset_too(retriever: LexicalRetriever) -> None:

@@ -61,11 +61,7 @@ def test_pages_by_cursor_are_disjoint_and_complete(kb: kebab.KnowledgeBase, quer
     found = pages(kb, query, k=4, match=match)
     paged = [chunk for page in found for chunk in ids(page)]
     assert len(set(paged)) == len(paged)
-    assert len({page.match for page in found}) == 1, "every page comes from the list of the first"
-    assert (
-        paged == ids(kb.search(query, k=1000, match=found[0].match if found[0].match in ("all", "any") else match))
-        or match == "auto"
-    )
+    assert paged == ids(kb.search(query, k=1000, match=match))
     if query == "okapi":
         assert len(paged) == 23
     assert [hit.rank for page in found for hit in page] == list(range(1, len(paged) + 1))
@@ -306,11 +302,11 @@ def test_every_mode_reports_its_index_version(vkb: kebab.KnowledgeBase) -> None:
 
 
 def test_a_threshold_excludes_every_hit_whose_rrf_score_is_below_it(vkb: kebab.KnowledgeBase) -> None:
-    everything = vkb.search("okapi", k=30)
+    everything = vkb.search("okapi", k=1000)
     scores = [hit.retrieval.rrf_score or 0 for hit in everything]
     assert len(set(scores)) > 5
     for threshold in (0.0, scores[-1], scores[7], scores[0], 1.0):
-        response = vkb.search("okapi", k=30, threshold=threshold, explain=True)
+        response = vkb.search("okapi", k=1000, threshold=threshold, explain=True)
         assert ids(response) == [hit.chunk_id for hit in everything if (hit.retrieval.rrf_score or 0) >= threshold]
         assert response.explanation is not None
         if threshold > scores[-1]:

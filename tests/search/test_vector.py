@@ -18,7 +18,7 @@ import pytest
 from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable
 from kebab.core.notices import Says
 from kebab.core.ports import EmbeddingModels, Middle, Retriever, SpaceQuery, VectorMatch
-from kebab.core.search import HitList, SearchFilters, SearchQuery
+from kebab.core.search import HitList, Ranked, SearchFilters, SearchQuery
 from kebab.core.text import LineTable
 from kebab.search.listing import FIRST_DEPTH
 from kebab.search.vector import VectorRetriever
@@ -73,11 +73,17 @@ class Opened:
     def paths(self, text: str, **options: Any) -> list[str]:
         return [hit.doc_path for hit in self.search(text, **options)]
 
-    def marked(self, text: str, mark: str) -> set[str]:
-        """The documents of the places in its ranking that have this mark."""
+    def trusted_less(self, text: str) -> set[str]:
+        return self._documents(text, lambda place: place.trust < 1)
+
+    def below_floor(self, text: str) -> set[str]:
+        return self._documents(text, lambda place: place.below_floor)
+
+    def _documents(self, text: str, chosen: Callable[[Ranked], bool]) -> set[str]:
+        """The documents of the places in its ranking that are chosen."""
         places = self.retriever.rank(SearchQuery(text, mode="vector"), 30).chunks
         chunks = self.retriever.contexts([place.chunk_id for place in places])
-        return {chunks[place.chunk_id].doc_path for place in places if getattr(place, mark)}
+        return {chunks[place.chunk_id].doc_path for place in places if chosen(place)}
 
 
 @contextmanager
@@ -432,8 +438,8 @@ def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of:
 
 def test_text_in_the_script_of_a_weak_space_is_weak_and_other_text_is_not(corpus_of: Corpus, toy: type[Toy]) -> None:
     vector = corpus_of(MIXED, toy.two_scripts(KOREAN))
-    assert vector.marked("깃을 설치", "weak") == {"ko/git.md", "ko/bread.md"}
-    assert vector.marked("install git", "weak") == set()
+    assert vector.trusted_less("깃을 설치") == {"ko/git.md", "ko/bread.md"}
+    assert vector.trusted_less("install git") == set()
 
 
 def test_the_lists_of_two_spaces_are_merged_by_place_into_one(corpus_of: Corpus, toy: type[Toy]) -> None:
@@ -568,7 +574,7 @@ def test_text_in_another_script_that_is_closer_than_all_own_text_is_not_below_th
     corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}
     vector = corpus_of(corpus, Floored())
     assert vector.paths("깃을 설치", k=4)[0] == "en/git.md"
-    assert vector.marked("깃을 설치", "below_floor") == set()
+    assert vector.below_floor("깃을 설치") == set()
 
 
 def test_passages_below_the_floor_of_their_space_are_marked(corpus_of: Corpus, toy: type[Toy]) -> None:
@@ -588,7 +594,7 @@ def test_passages_below_the_floor_of_their_space_are_marked(corpus_of: Corpus, t
     vector = corpus_of(MIXED, Floored(toy.embedder()))
     hits = vector.search("Setup install git on the computer")
     assert (hits[0].doc_path, hits[0].score > 0.5) == ("en/git.md", True)
-    assert vector.marked("Setup install git on the computer", "below_floor") == {hit.doc_path for hit in hits[1:]}
+    assert vector.below_floor("Setup install git on the computer") == {hit.doc_path for hit in hits[1:]}
     assert all(hit.score < 0.5 == hit.retrieval.vector_floor for hit in hits[1:])
 
 
@@ -609,7 +615,7 @@ def test_an_explanation_names_model_cosine_rank_and_depth(vector: Opened) -> Non
         assert hit.explanation["lexical"] is None
         assert hit.explanation["fusion"] == {"method": "none", "score": hit.score}
         shown = hit.explanation["vector"]
-        assert (shown["score"], shown["rank"], shown["model"], shown["weak"]) == (hit.score, hit.rank, "words", False)
+        assert (shown["score"], shown["rank"], shown["model"]) == (hit.score, hit.rank, "words")
     plain = vector.search("install git", k=3)
     assert plain.explanation is None
     assert {hit.explanation for hit in plain} == {None}

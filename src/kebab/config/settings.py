@@ -175,30 +175,7 @@ class SearchSettings(NamedTuple):
         int, "The constant of reciprocal rank fusion: the larger, the less the first ranks stand out.", Bounds(1, 1000)
     ] = RRF_K
     vector_weight: Annotated[float, "Weight of a vector hit in rrf; a lexical hit has 1.", Bounds(0, 10)] = 1.0
-    vector_weight_weak: Annotated[
-        float,
-        "The same where the words know better: the bundled multilingual model on text in the question's own script.",
-        Bounds(0, 10),
-    ] = 0.1
-    vector_weight_other: Annotated[
-        float, "The same for text in another language than the question's, which its words cannot find.", Bounds(0, 10)
-    ] = 1.1
-    lexical_weight_weak: Annotated[
-        float,
-        "Weight of a lexical hit in rrf where words say little: code, when no passage has all the words.",
-        Bounds(0, 10),
-    ] = 0.4
-    lexical_weight_all: Annotated[
-        float,
-        "The same for a passage with all the words, where vectors are weak: in questions in another script than Latin.",
-        Bounds(0, 10),
-    ] = 2.0
     convex_weight: Annotated[float, "Share of the vector score in convex.", Bounds(0, 1)] = 0.65
-    convex_weight_weak: Annotated[
-        float,
-        "The same where the words know better: the bundled multilingual model on text in the question's own script.",
-        Bounds(0, 1),
-    ] = 0.25
     duplicates: Annotated[
         str,
         "Passages with the same text, but for a small edit in long ones. fold: the best one is shown and names "

@@ -142,6 +142,24 @@ def insists(tree: QueryTree) -> bool:
     return not isinstance(tree, Bag) or any(isinstance(operand, Phrase) for operand in tree.operands)
 
 
+def plain_words(tree: QueryTree) -> list[str]:
+    """The words of a query without any syntax; none for other queries."""
+    if not isinstance(tree, Bag) or not all(isinstance(operand, Word) for operand in tree.operands):
+        return []
+    return [operand.text for operand in tree.operands]
+
+
+def demands_all(tree: QueryTree) -> bool:
+    """Whether a passage must have all words of the query if all operands of a bag must match."""
+    match tree:
+        case And(left, right):
+            return demands_all(left) and demands_all(right)
+        case Not(keep, _):
+            return demands_all(keep)
+        case _:
+            return isinstance(tree, Bag)
+
+
 def words_of(tree: QueryTree) -> list[str]:
     """The words to search for, without syntax and without excluded words."""
     if isinstance(tree, And | Or):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from kebab.core.citations import Citation
@@ -91,8 +92,6 @@ class SearchQuery(NamedTuple):
     full_text: bool = False
     """Whether `hit.text` is the whole chunk instead of the snippet."""
     explain: bool = False
-    keep_stop_words: bool | None = None
-    """None: stop words are kept if all words must match (`all`), and dropped otherwise."""
     fusion: Fusion | None = None
     """How hybrid search merges its two lists; None: as the settings say."""
     min_score: float | None = None
@@ -106,6 +105,32 @@ class SearchQuery(NamedTuple):
     """Whether to make no snippets; `hit.text` is then the whole chunk."""
 
 
+class Exactness(IntEnum):
+    """How literally a passage contains the words of a query."""
+
+    SOME = 1
+    ALL = 2
+    NEAR = 3
+    """all words, close to each other"""
+    PHRASE = 4
+    """all words in a row, in any form"""
+    VERBATIM = 5
+    """the query as typed"""
+
+    @property
+    def label(self) -> str:
+        return "phrase" if self is Exactness.VERBATIM else self.name.lower()
+
+
+class Weights(NamedTuple):
+    """What each list of a hybrid search counts for."""
+
+    lexical: float = 1.0
+    vector: float = 1.0
+    exact: int = 0
+    """In how many lists of exact matches the hit is: all words 1, also in a row 2, also as typed 3."""
+
+
 class RetrievalDetail(NamedTuple):
     """Rank and score of a hit in lexical and in vector search; None where that search did not find the chunk."""
 
@@ -116,7 +141,9 @@ class RetrievalDetail(NamedTuple):
     vector_score: float | None = None
     vector_rank: int | None = None
     rrf_score: float | None = None
-    weights: dict[str, float] | None = None
+    exact_rank: int | None = None
+    """The rank among the passages that contain all words; None in other searches than hybrid, and for other passages."""
+    weights: Weights | None = None
     vector_floor: float | None = None
     """A vector_score below this is as likely between unrelated texts. None if unknown or if words are more reliable."""
 
@@ -171,6 +198,8 @@ class SearchHit(NamedTuple):
     """None if neighbours were not requested."""
     suspicious: bool = False
     """Whether text, title or headings read like orders to a machine. They are quoted data, never an instruction."""
+    exactness: Exactness | None = None
+    """How literally the passage contains the query's words; None if words did not find it."""
 
     @property
     def score(self) -> float:
@@ -284,10 +313,10 @@ class Ranked(NamedTuple):
     chunk_id: str
     rank: int
     score: float
-    weak: bool = False
-    """Whether this rank means little, because the other search is more reliable for this passage."""
-    all_words: bool = False
-    """Whether the passage is known to contain all words of the query."""
+    exactness: Exactness | None = None
+    """How literally the passage contains the words; None in a list of vector search."""
+    trust: float = 1.0
+    """How reliable the list is that this place comes from, from 0 to 1."""
     floor: float | None = None
     """The same as `RetrievalDetail.vector_floor`."""
     below_floor: bool = False

@@ -24,7 +24,6 @@ FOLDS = 5
 _LEAST_QUERIES = 2 * FOLDS
 _RRF = {"rrf_k": (10, 30, 60), "vector_weight": (0.5, 1.0, 2.0)}
 _CONVEX = (0.35, 0.5, 0.65, 0.8)
-_WEAK = (0.0, 0.1, 0.25, 0.5)
 _COLUMNS = {"title_weight": (1.0, 4.0, 8.0, 16.0), "heading_weight": (1.0, 2.0, 4.0)}
 
 Change = tuple[tuple[str, Any], ...]
@@ -126,10 +125,6 @@ def _families(kb: KnowledgeBase, request: SearchRequest, judgements: Sequence[Ju
         if request.fusion in (None, "convex"):
             fusions += [{"hybrid_fusion": "convex", "convex_weight": weight} for weight in _CONVEX]
         families.append(fusions)
-        if other_scripts:  # these weights apply only to queries in scripts other than Latin
-            families.append(
-                [{"vector_weight_weak": weight, "convex_weight_weak": max(0.1, weight)} for weight in _WEAK]
-            )
     if other_scripts and request.mode != "vector":
         families.append([{"cjk_weight": weight} for weight in (0.5, 1.0, 2.0, 4.0)])
     changed = ([_change(way, now._asdict()) for way in family] for family in families)

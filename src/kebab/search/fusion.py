@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from kebab.core.search import RRF_K, Ranked, SearchHit
+from kebab.core.search import RRF_K, Exactness, Ranked, Ranking, SearchHit, Weights
+
+_COMPARED = 20
+_CLEAR = 0.6
+"""A list by words is clear if its best bm25 score is higher than that of number `_COMPARED` by this share."""
 
 
 class FusionPolicy(NamedTuple):
     """How the hits of lexical and vector search are ordered in one list.
 
     `rrf`: by ranks; each list adds weight / (k_rrf + rank). `convex`: by a weighted mean of the scores, scaled to
-    [0, 1] in each list. A hit is weak if the other search is more reliable for it; weak hits have their own weights. If
-    vector search has weak hits, its hits in another language, and lexical hits with all words, also have own weights,
-    so that a passage with the typed words does not come after passages that are only close in another language.
+    [0, 1] in each list. In both, passages with all words of the query, with its words in a row, and with the query as
+    typed, are three further lists, ranked like the lexical one; in `convex` they come before all others.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
     k_rrf: int = RRF_K
     vector_weight: float = 1.0
-    vector_weight_weak: float = 0.1
-    vector_weight_other: float = 1.1
-    lexical_weight_weak: float = 0.4
-    lexical_weight_all: float = 2.0
     convex_weight: float = 0.65
-    convex_weight_weak: float = 0.25
 
 
 class Fused(NamedTuple):
@@ -35,23 +33,30 @@ class Fused(NamedTuple):
     score: float
     """In [0, 1]."""
     rrf_score: float | None = None
+    """1 / (k_rrf + rank), summed over the lexical and the vector list, without weights."""
     lexical: Ranked | None = None
     vector: Ranked | None = None
-    weights: tuple[float, float] = (1.0, 1.0)
-    """The weights of the lexical and of the vector list for this hit."""
+    weights: Weights = Weights()
+    moved: str | None = None
+    """Why the passage does not stand where its score puts it."""
 
     @property
     def hit(self) -> SearchHit | None:
         """The same as `Ranked.hit`, of either list."""
         return (self.lexical and self.lexical.hit) or (self.vector and self.vector.hit)
 
+    @property
+    def exact_rank(self) -> int | None:
+        """The rank among passages with all words, which come first in the lexical list."""
+        return self.lexical.rank if self.lexical and self.weights.exact else None
 
-def fuse(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> list[Fused]:
+
+def fuse(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Ranked]) -> list[Fused]:
     """Merges the lists, best first. Equal scores are ordered by lexical rank, then chunk id, so the order is stable."""
-    by_words = {hit.chunk_id: hit for hit in lexical}
-    by_vectors = {hit.chunk_id: hit for hit in vector}
-    score = _rrf(policy, lexical, vector) if policy.kind == "rrf" else _convex(policy, lexical, vector)
-    fused = [score.of(chunk, by_words.get(chunk), by_vectors.get(chunk)) for chunk in {**by_words, **by_vectors}]
+    by_words = {place.chunk_id: place for place in lexical.chunks}
+    by_vectors = {place.chunk_id: place for place in vector.chunks}
+    merge = (_rrf if policy.kind == "rrf" else _convex)(policy, lexical, vector)
+    fused = [merge(chunk, by_words.get(chunk), by_vectors.get(chunk)) for chunk in {**by_words, **by_vectors}]
     return sorted(fused, key=_order)
 
 
@@ -59,64 +64,44 @@ def _order(hit: Fused) -> tuple[float, float, str]:
     return -hit.score, hit.lexical.rank if hit.lexical else float("inf"), hit.chunk_id
 
 
-def best_beyond(
-    policy: FusionPolicy, depth: int, lexical: Sequence[Ranked] = (), vector: Sequence[Ranked] = ()
-) -> Fused:
+_Merge = Callable[[str, Ranked | None, Ranked | None], Fused]
+
+
+def _rrf(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Ranked]) -> _Merge:
+    k, trust_of, trusts = policy.k_rrf, _trust(vector), {place.trust for place in vector.chunks}
+    # A list without a clear best is trusted less. A list of weak vectors takes its weight from the words, so that both
+    # together count as much as a list of passages in another language.
+    words = _clarity([_bm25(place.score) for place in lexical.chunks]) if trusts <= {1.0} else 1.0 - min(trusts)
+    meaning = policy.vector_weight * max(trusts, default=1.0)
+    most = (words + meaning + max(map(_exact, lexical.chunks), default=0)) / (k + 1)
+
+    def merge(chunk_id: str, by_words: Ranked | None, by_vectors: Ranked | None) -> Fused:
+        own = policy.vector_weight * trust_of(by_words, by_vectors)
+        weights = Weights(words, own, _exact(by_words))
+        from_words = 1 / (k + by_words.rank) if by_words else 0.0
+        from_vectors = 1 / (k + by_vectors.rank) if by_vectors else 0.0
+        total = (words + weights.exact) * from_words + own * from_vectors
+        score = min(1.0, total / most) if most else 0.0
+        return Fused(chunk_id, score, from_words + from_vectors, by_words, by_vectors, weights)
+
+    return merge
+
+
+def _clarity(scores: Sequence[float]) -> float:
+    """How clearly the best of a list stands out, from 0 to 1: near 0 if many passages have nearly the same score."""
+    ranked = sorted(scores, reverse=True)
+    if len(ranked) < _COMPARED:
+        return 1.0
+    return min(1.0, ((ranked[0] - ranked[_COMPARED - 1]) / ranked[0] / _CLEAR) ** 3)
+
+
+def best_beyond(policy: FusionPolicy, depth: int, lexical: Ranking[Ranked], vector: Ranking[Ranked]) -> Fused:
     """The best score that a hit can have if neither list has it among its first `depth`."""
     if policy.kind == "convex":
-        return Fused(
-            "", 0.0, None, None, None, (0.0, 0.0)
-        )  # deeper hits score lower than all that were scaled to [0, 1]
-    some_are_weak = any(hit.weak for hit in vector)
-    heaviest = max(_heaviest(policy, lexical, some_are_weak), _heaviest(policy, (), some_are_weak))
-    raw = heaviest / (policy.k_rrf + depth + 1)
-    most = _rrf(policy, lexical, vector).most
-    return Fused("", min(1.0, raw / most) if most else 0.0, raw, None, None, (1.0, policy.vector_weight))
-
-
-class _Rrf(NamedTuple):
-    policy: FusionPolicy
-    most: float
-    """The score of a hit that is first in both lists. Dividing by it scales scores to [0, 1] and keeps their order."""
-    some_are_weak: bool
-
-    def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
-        k, weight = self.policy.k_rrf, self.weight_of(vector, seen=lexical is not None)
-        words = self.words_of(lexical)
-        raw = (words / (k + lexical.rank) if lexical else 0.0) + (weight / (k + vector.rank) if vector else 0.0)
-        return Fused(chunk_id, min(1.0, raw / self.most) if self.most else 0.0, raw, lexical, vector, (words, weight))
-
-    def words_of(self, hit: Ranked | None) -> float:
-        if hit is not None and hit.weak:
-            return self.policy.lexical_weight_weak
-        return self.policy.lexical_weight_all if hit is not None and hit.all_words and self.some_are_weak else 1.0
-
-    def weight_of(self, hit: Ranked | None, *, seen: bool) -> float:
-        """The weight of a vector hit; `seen`: whether lexical search also found it.
-
-        If some vector hits are weak, the others are in another language. Those that lexical search found count as weak
-        too. The rest weigh a little more than a lexical hit, so that hits found by both do not all come before them.
-        """
-        if hit is None or not self.some_are_weak:
-            return self.policy.vector_weight
-        return self.policy.vector_weight_weak if hit.weak or seen else self.policy.vector_weight_other
-
-
-def _rrf(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Rrf:
-    some_are_weak = any(hit.weak for hit in vector)
-    return _Rrf(policy, _heaviest(policy, lexical, some_are_weak) / (policy.k_rrf + 1), some_are_weak)
-
-
-def _heaviest(policy: FusionPolicy, lexical: Sequence[Ranked], some_are_weak: bool) -> float:
-    """The largest sum of lexical and vector weight that a hit can have. If some vector hits are weak, a hit found by
-    words has the weak vector weight, and a hit in another language has no lexical weight.
-    """
-    words = max(map(_Rrf(policy, 1.0, some_are_weak).words_of, lexical), default=1.0)
-    return (
-        max(words + policy.vector_weight_weak, policy.vector_weight_other)
-        if some_are_weak
-        else words + policy.vector_weight
-    )
+        return Fused("", 0.0)  # deeper hits score lower than all that were scaled to [0, 1]
+    below = Ranked("", depth + 1, 0.0)
+    words = below._replace(exactness=max((place.exactness or Exactness.SOME for place in lexical.chunks), default=None))
+    return _rrf(policy, lexical, vector)("", words, below)
 
 
 class _Scale(NamedTuple):
@@ -140,38 +125,46 @@ def _scale(scores: Sequence[float]) -> _Scale:
     return _Scale(least, most - least, (most - mean) / deviation if deviation > 1e-12 else 1.0)
 
 
-class _Convex(NamedTuple):
-    policy: FusionPolicy
-    words: _Scale
-    meaning: _Scale
-    words_know_better: bool
-    """Whether vector search has weak hits. A hit that it did not find then counts as weak too."""
-    some_have_all_words: bool
-    """Whether some hits have all words and must come before the others."""
+def _convex(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Ranked]) -> _Merge:
+    words = _scale([_bm25(place.score) for place in lexical.chunks])
+    meaning = _scale([place.score for place in vector.chunks])
+    trust_of = _trust(vector)
 
-    def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
-        if vector is not None and lexical is None and self.words_know_better and not vector.weak:
-            share = 1.0  # in another language, so lexical search cannot find it
-        else:
-            share = self._share(self.words_know_better if vector is None else vector.weak)
-        words = self.words.of(_bm25(lexical.score)) if lexical else 0.0
-        meaning = self.meaning.of(vector.score) if vector else 0.0
-        mixed = (1 - share) * words + share * meaning
-        if self.some_have_all_words:
-            mixed = (mixed + (lexical is not None and lexical.all_words)) / 2
-        return Fused(chunk_id, mixed, None, lexical, vector, (1 - share, share))
+    def share(trust: float) -> float:
+        for_words = (1 - policy.convex_weight) * words.prominence
+        for_meaning = policy.convex_weight * trust * meaning.prominence
+        total = for_words + for_meaning
+        return for_meaning / total if total else policy.convex_weight
 
-    def _share(self, weak: bool) -> float:
-        """The share of vector search in the mixed score."""
-        weight = self.policy.convex_weight_weak if weak else self.policy.convex_weight
-        words, meaning = (1 - weight) * self.words.prominence, weight * self.meaning.prominence
-        return meaning / (words + meaning) if words + meaning else weight
+    most = 1 + max(map(_exact, lexical.chunks), default=0)
+
+    def merge(chunk_id: str, by_words: Ranked | None, by_vectors: Ranked | None) -> Fused:
+        own = share(trust_of(by_words, by_vectors))
+        weights = Weights(1 - own, own, _exact(by_words))
+        mixed = weights.lexical * (words.of(_bm25(by_words.score)) if by_words else 0.0)
+        mixed += weights.vector * (meaning.of(by_vectors.score) if by_vectors else 0.0)
+        return Fused(chunk_id, (mixed + weights.exact) / most, None, by_words, by_vectors, weights)
+
+    return merge
 
 
-def _convex(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Convex:
-    words, meaning = _scale([_bm25(hit.score) for hit in lexical]), _scale([hit.score for hit in vector])
-    some_are_weak = any(hit.weak for hit in vector)
-    return _Convex(policy, words, meaning, some_are_weak, some_are_weak and any(hit.all_words for hit in lexical))
+def _trust(vector: Ranking[Ranked]) -> Callable[[Ranked | None, Ranked | None], float]:
+    """The trust in the place of a passage by vectors. The full trust in passages of another language is for those that
+    words cannot find; what words have found too is trusted like the query's own language.
+    """
+    least = min((place.trust for place in vector.chunks), default=1.0)
+
+    def trust(by_words: Ranked | None, by_vectors: Ranked | None) -> float:
+        return by_vectors.trust if by_vectors and not by_words else least
+
+    return trust
+
+
+def _exact(place: Ranked | None) -> int:
+    """In how many lists of exact matches a passage is: that of all words, of words in a row, and of words as typed."""
+    exactness = place.exactness if place else None
+    levels = (Exactness.ALL, Exactness.PHRASE, Exactness.VERBATIM)
+    return sum(exactness is not None and exactness >= level for level in levels)
 
 
 def _bm25(score: float) -> float:

@@ -22,12 +22,7 @@ def policy_of(settings: SearchSettings) -> FusionPolicy:
         kind=settings.hybrid_fusion,  # type: ignore[arg-type]  # the loader checked it
         k_rrf=settings.rrf_k,
         vector_weight=settings.vector_weight,
-        vector_weight_weak=settings.vector_weight_weak,
-        vector_weight_other=settings.vector_weight_other,
-        lexical_weight_weak=settings.lexical_weight_weak,
-        lexical_weight_all=settings.lexical_weight_all,
         convex_weight=settings.convex_weight,
-        convex_weight_weak=settings.convex_weight_weak,
     )
 
 
@@ -71,7 +66,7 @@ class HybridRetriever(Listing):
         policy = self.policy._replace(kind=query.fusion or self.policy.kind)
         lexical = self._side(self._lexical, "lexical", query, depth)
         vector = self._side(self._vector, "vector", query, depth)
-        all_fused = fuse(policy, lexical.chunks, vector.chunks)
+        all_fused = fuse(policy, lexical, vector)
         fused = _worth_showing(all_fused, query)
         far_away = not (fused or query.insists or query.type_ahead)
         if far_away:  # the right answer may be among them, because the floor does not suit every corpus
@@ -81,7 +76,7 @@ class HybridRetriever(Listing):
         more = (
             not far_away
             and (lexical.more or (vector_goes_on and not query.insists))
-            and _is_good_enough(best_beyond(policy, depth, lexical.chunks, vector.chunks), query)
+            and _is_good_enough(best_beyond(policy, depth, lexical, vector), query)
         )
         return Ranking(
             good,
@@ -107,7 +102,7 @@ class HybridRetriever(Listing):
             return retriever.rank(side, depth)
         hits = retriever.search(side._replace(mode=mode, without_snippets=self.reader is not None))
         places = [
-            Ranked(hit.chunk_id, rank, hit.score, floor=hit.retrieval.vector_floor, hit=hit)
+            Ranked(hit.chunk_id, rank, hit.score, hit.exactness, floor=hit.retrieval.vector_floor, hit=hit)
             for rank, hit in enumerate(hits, start=1)
         ]
         return Ranking(places, hits.more, hits.match, hits.notices, hits.terms, hits.explanation)

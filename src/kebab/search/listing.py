@@ -21,14 +21,15 @@ from kebab.core.ports import ChunkContext, ChunkText
 from kebab.core.search import (
     Duplicate,
     HitList,
-    Match,
     Mode,
     QueryTerms,
     Ranking,
     RetrievalDetail,
     SearchHit,
     SearchQuery,
+    Weights,
 )
+from kebab.search.code_order import WINDOW, reordered
 from kebab.search.fusion import Fused, FusionPolicy
 from kebab.search.snippets import SnippetMaker
 
@@ -82,15 +83,16 @@ class Listing(ABC):
 
     def search(self, query: SearchQuery) -> HitList:
         # Twice as deep as the page needs, because copies are folded. A deeper ranking begins like this one.
-        depth = 2 * (query.offset + query.k) + REACH if self.ordered_by_store else FIRST_DEPTH
+        depth = max(FIRST_DEPTH, 2 * (query.offset + query.k) + REACH) if self.ordered_by_store else FIRST_DEPTH
         first = self.candidates(query, depth)
         if query.sort == "date" and not self.ordered_by_store:
             passages: Iterable[Read] = _newest_first(self._read(first.chunks, query), query)
         else:
             places = self._deeper_and_deeper(query, first, depth)
+            best = reordered(self._read_with(self.contexts, islice(places, WINDOW), WINDOW), query)
             # At these places there can be no hit of the page, and no copy of one.
-            before = islice(places, query.offset)
-            passages = chain(self._read_with(self.texts, before, _READ_AT_ONCE), self._read(places, query))
+            before = islice(places, max(0, query.offset - WINDOW))
+            passages = chain(best, self._read_with(self.texts, before, _READ_AT_ONCE), self._read(places, query))
         hits, more = self.page(passages, query, first.terms or QueryTerms())
         return HitList(
             hits,
@@ -119,7 +121,6 @@ class Listing(ABC):
             if not ranking.more or depth >= DEEPEST:
                 return
             depth = min(depth * DEEPER, DEEPEST)
-            query = _pinned(query, ranking.match)
             ranking = self.candidates(query, depth)
 
     def _read(self, places: Iterable[Fused], query: SearchQuery) -> Iterator[Read]:
@@ -151,7 +152,8 @@ class Listing(ABC):
             vector_rank=vector.rank if vector else None,
             rrf_score=place.rrf_score,
             vector_floor=vector.floor if vector else None,
-            weights=None if place.weights == (1.0, 1.0) else {"lexical": place.weights[0], "vector": place.weights[1]},
+            exact_rank=place.exact_rank,
+            weights=None if place.weights == Weights() else place.weights,
         )
         hit = SearchHit(
             chunk=chunk,
@@ -161,6 +163,7 @@ class Listing(ABC):
             index_version=self.index_version(),
             citation=chunk.citation,
             text=chunk.text,
+            exactness=lexical.exactness if lexical else None,
             explanation=self._hit_explanation(place, chunk, query, terms) if query.explain else None,
             duplicates=tuple(
                 Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, copy.citation) for _, copy in copies
@@ -188,13 +191,12 @@ class Listing(ABC):
         self, place: Fused, chunk: ChunkContext, query: SearchQuery, terms: QueryTerms
     ) -> dict[str, Any]:
         fusion = _fusion_explanation(place, self.policy, query)
-        explanation: dict[str, Any] = {"lexical": None, "vector": None, "fusion": fusion}
+        explanation: dict[str, Any] = {"lexical": None, "vector": None, "fusion": fusion, "moved": place.moved}
         if lexical := place.lexical:
             explanation["lexical"] = {"rank": lexical.rank, "score": lexical.score}
             explanation["matched"] = self._matched(chunk, terms)
         if vector := place.vector:
-            about = {"rank": vector.rank, "score": vector.score, "weak": vector.weak}
-            explanation["vector"] = {**(vector.explanation or {}), **about}
+            explanation["vector"] = {**(vector.explanation or {}), "rank": vector.rank, "score": vector.score}
         return explanation
 
     def _matched(self, chunk: ChunkContext, terms: QueryTerms) -> dict[str, list[str]]:
@@ -219,21 +221,15 @@ class Listing(ABC):
 def _fusion_explanation(place: Fused, policy: FusionPolicy | None, query: SearchQuery) -> dict[str, Any]:
     if policy is None:
         return {"method": "none", "score": place.score}
-    words, meaning = place.weights
-    weights = {"lexical": words, "vector": meaning}
-    explanation = {"method": query.fusion or policy.kind, "score": place.score, "weights": weights}
+    words, meaning, exact = place.weights
+    explanation = {"method": query.fusion or policy.kind, "score": place.score, "weights": place.weights._asdict()}
     if place.rrf_score is not None:
+        by_words = 1 / (policy.k_rrf + place.lexical.rank) if place.lexical else 0.0
         explanation["rrf"] = place.rrf_score
-        explanation["from_lexical"] = words / (policy.k_rrf + place.lexical.rank) if place.lexical else 0.0
+        explanation["from_lexical"] = words * by_words
         explanation["from_vector"] = meaning / (policy.k_rrf + place.vector.rank) if place.vector else 0.0
+        explanation["from_exact"] = exact * by_words
     return explanation
-
-
-def _pinned(query: SearchQuery, match: str | None) -> SearchQuery:
-    """The query with the match mode of the first ranking, so that deeper rankings continue the same list."""
-    if query.match != "auto" or match not in ("all", "any"):
-        return query
-    return query._replace(match=cast("Match", match), keep_stop_words=False)
 
 
 def _newest_first(passages: Iterable[Read], query: SearchQuery) -> list[Read]:

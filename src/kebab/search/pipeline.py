@@ -78,7 +78,7 @@ def search_in(
     by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
     below_minimum = len(kept) < len(hits) and by_score  # then all later hits are below the minimum too
     more = truncated or (hits.more and not below_minimum)
-    cursor = _cursor(query, request.match or settings.match, hits, version, query.offset + taken)
+    cursor = f"{_fingerprint(query, version)}.{query.offset + taken}"
     if request.library is not None and not without_snippets:
         packed = [_cited_within(hit, request.library) for hit in packed]
     response = SearchResponse(
@@ -304,29 +304,23 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
 
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
-    shaped_by = [query.text, query.mode, query.fusion, query.sort, query.per_doc, query.duplicates, query.type_ahead]
-    bound = [*shaped_by, query.filters._asdict(), index_version]
+    shaped_by = [query.text, query.mode, query.match, query.fusion, query.sort, query.per_doc, query.duplicates]
+    bound = [*shaped_by, query.type_ahead, query.filters._asdict(), index_version]
     return content_hash(json.dumps(bound, sort_keys=True))[:16]
-
-
-def _cursor(query: SearchQuery, asked: str, hits: HitList, index_version: str, offset: int) -> str:
-    """The cursor of the next page. It includes the match mode, so that the page comes from the same list."""
-    return f"{_fingerprint(query, index_version)}.{asked}.{hits.match}.{offset}"
 
 
 def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery:
     try:
-        of, asked, match, offset = cursor.split(".")
+        of, offset = cursor.split(".")
         start = int(offset)
     except ValueError as error:
         raise StaleCursor("This is not a cursor of ours.", hint="Take next_cursor from the response before.") from error
-    if of != _fingerprint(query, index_version) or asked != query.match or not 0 <= start < 10**9:
+    if of != _fingerprint(query, index_version) or not 0 <= start < 10**9:
         raise StaleCursor(
             "This cursor belongs to another query, other filters or an older index.",
             hint="Run the search again without the cursor.",
         )
-    pinned = cast("Match", match) if match in ("all", "any") else query.match
-    return query._replace(offset=start, match=pinned, keep_stop_words=asked == "all")
+    return query._replace(offset=start)
 
 
 # --- cutting, and notices

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import ChunkReader, LexicalIndex, VectorStore
 
 _LEAST_OUTSTANDING = 0.2
+_WEAK_TRUST = 0.1
+"""The trust in a list of a model that finds the query's own language less well than words do."""
 
 
 class VectorRetriever(Listing):
@@ -161,7 +163,7 @@ def _ranked(
         match.chunk_id,
         place,
         min(1.0, max(0.0, match.similarity)),
-        weak=weak,
+        trust=_WEAK_TRUST if weak else 1.0,
         floor=space.floor if space.floor > 0 and not weak else None,
         below_floor=match.similarity < space.floor and not stands_out,
         explanation=explanation,

@@ -75,8 +75,10 @@ def test_explain_shows_rank_and_score_of_both_sides_and_of_the_fusion_for_every_
     shown = search("flour and water", "--explain", "--tag", "kitchen", "--tag", "garden").out
     assert re.search(r"^   lexical: rank 1, score 0\.\d{4}$", shown, re.MULTILINE)
     assert re.search(r"^   vector: rank 1, score 0\.\d{4} \(granite-\S+\)$", shown, re.MULTILINE)
-    assert re.search(r"^   rrf: 0\.0328 = lexical 0\.0164 \+ vector 0\.0164$", shown, re.MULTILINE)
-    assert re.search(r"^   fusion: rank 1, score 1\.0000 \(hybrid-rrf\)$", shown, re.MULTILINE)
+    weighed = r"^   rrf: 0\.0328; with weights lexical 0\.0164 \+ vector 0\.0164 \+ exact 0\.0164$"
+    assert re.search(weighed, shown, re.MULTILINE)
+    fused = r"^   fusion: rank 1, score 1\.0000 \(hybrid-rrf, weights lexical 1, vector 1, exact 1\)$"
+    assert re.search(fused, shown, re.MULTILINE)
     assert re.search(r"^fewer than asked for by [89]: no more passages match or pass the filters$", shown, re.MULTILINE)
 
 

@@ -316,13 +316,16 @@ def _print_hit_explanation(hit: SearchHit) -> None:
     fusion = explanation.get("fusion") or {}
     if detail.rrf_score is not None:
         parts = f"lexical {fusion['from_lexical']:.4f} + vector {fusion['from_vector']:.4f}"
-        click.echo(f"   rrf: {detail.rrf_score:.4f} = {parts}")
+        click.echo(f"   rrf: {detail.rrf_score:.4f}; with weights {parts} + exact {fusion['from_exact']:.4f}")
     elif hit.score_kind == "convex":
         click.echo(f"   convex: {hit.score:.4f}")
     weights = ""
     if detail.weights:
-        weights = f", weights lexical {detail.weights['lexical']:.3g}, vector {detail.weights['vector']:.3g}"
+        lexical, vector, exact = detail.weights
+        weights = f", weights lexical {lexical:.3g}, vector {vector:.3g}, exact {exact}"
     click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method}{weights})")
+    if explanation.get("moved"):
+        click.echo(f"   moved: {explanation['moved']}")
     matched = explanation.get("matched") or {}
     listed = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)
     if listed:

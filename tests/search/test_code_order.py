@@ -1,0 +1,67 @@
+"""Source code among the hits: definitions come first, tests and examples last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kebab
+
+FILES = {
+    "app/routing.py": "def compile_path(path):\n    return path.split('/')\n",
+    "app/uses.py": "from app.routing import compile_path\n\nPATHS = [compile_path(p) for p in ('a', 'b', compile_path('c'))]\n",
+    "app/secret.py": "class Secret:\n    def reveal(self):\n        return self\n",
+    "tests/test_routing.py": "def test_compile_path():\n    assert compile_path('a') == compile_path('a')\n",
+    "examples/routes.py": "compile_path('here')  # split a path into its pieces\n",
+    "docs/routing.md": "# Routing\n\nA path is compiled by compile_path.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> kebab.KnowledgeBase:
+    folder = tmp_path_factory.mktemp("code")
+    for name, text in FILES.items():
+        (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "src" / name).write_text(text, encoding="utf-8")
+    kb = kebab.open(folder / "kb.sqlite", embedding_model="none")
+    kb.ingest(folder / "src")
+    return kb
+
+
+def paths(kb: kebab.KnowledgeBase, query: str, **options: object) -> list[str]:
+    return [Path(hit.doc_path).name for hit in kb.search(query, mode="lexical", **options)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "query", ["compile_path", "where is compile_path defined", "routing.compile_path compile_path"]
+)
+def test_the_definition_of_a_name_comes_first_and_its_tests_and_examples_last(
+    code: kebab.KnowledgeBase, query: str
+) -> None:
+    found = paths(code, query)
+    assert found[0] == "routing.py"
+    assert set(found[-2:]) == {"test_routing.py", "routes.py"}
+
+
+def test_a_test_is_not_moved_if_the_query_asks_for_tests_or_names_a_folder(code: kebab.KnowledgeBase) -> None:
+    assert paths(code, "test compile_path")[0] == "test_routing.py"
+    assert paths(code, "compile_path", path="tests/**") == ["test_routing.py"]
+
+
+def test_an_example_with_the_very_words_stays_where_it_is(code: kebab.KnowledgeBase) -> None:
+    assert paths(code, "split a path into its pieces")[0] == "routes.py"
+
+
+def test_a_moved_hit_says_why(code: kebab.KnowledgeBase) -> None:
+    moved = [(hit.explanation or {})["moved"] for hit in code.search("compile_path", mode="lexical", explain=True)]
+    assert moved[0] == "definition first"
+    assert moved[-2:] == ["test or example last"] * 2
+
+
+def test_a_word_of_a_sentence_is_no_name(code: kebab.KnowledgeBase) -> None:
+    moved = [
+        (hit.explanation or {})["moved"] for hit in code.search("keep a Secret safe", mode="lexical", explain=True)
+    ]
+    assert "definition first" not in moved
+    assert paths(code, "Secret")[0] == "secret.py"
