@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.core.search import Exactness
-from kebab.search.exactness import Wording
+from kebab.search.lexical import Wording
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 
 VERBATIM, PHRASE, NEAR, ALL = Exactness.VERBATIM, Exactness.PHRASE, Exactness.NEAR, Exactness.ALL

@@ -142,7 +142,7 @@ class RetrievalDetail(NamedTuple):
     vector_rank: int | None = None
     rrf_score: float | None = None
     exact_rank: int | None = None
-    """The rank among the passages that contain all words; None in other searches than hybrid, and for other passages."""
+    """The rank among the passages with all words; None for other passages, and in other searches than hybrid."""
     weights: Weights | None = None
     vector_floor: float | None = None
     """A vector_score below this is as likely between unrelated texts. None if unknown or if words are more reliable."""

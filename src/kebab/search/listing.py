@@ -7,6 +7,7 @@ depend on later passages, so a longer list begins like a shorter one, and pages 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from kebab.core import deadline
 from kebab.core.ports import ChunkContext, ChunkText
 from kebab.core.search import (
     Duplicate,
+    Exactness,
     HitList,
     Mode,
     QueryTerms,
@@ -29,7 +31,7 @@ from kebab.core.search import (
     SearchQuery,
     Weights,
 )
-from kebab.search.code_order import WINDOW, reordered
+from kebab.core.spans import CodeSpan
 from kebab.search.fusion import Fused, FusionPolicy
 from kebab.search.snippets import SnippetMaker
 
@@ -45,6 +47,19 @@ _SOME_COPIES = 5
 """How many additional passages are read for folding, so that most pages need only one read."""
 _READ_AT_ONCE = 1000
 """How many of the passages before the requested page are read at once, because all of them would fill the memory."""
+
+_WINDOW = 50
+"""Among how many of the best passages source code may change its place."""
+_DEFINITION = "definition first"
+_SET_ASIDE = "test or example last"
+_IDENTIFIER = r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*"
+_LOOKS_LIKE_CODE = r"[^\W_]_+\w|\w\.\w|::|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|\A_"
+_ASIDE = (
+    r"(?:\A|/)(?:tests?|testing|specs?|__tests__|examples?|samples?|demos?|benchmarks?|fixtures?|generated)/"
+    r"|(?:\A|/)(?:test_[^/]*|conftest\.py)\Z|[._-](?:test|spec)s?\.\w+\Z|_pb2\.py\Z|\.pyi\Z|\.d\.ts\Z"
+)
+_ASKS_FOR_ASIDE = r"\b(?:tests?|testing|specs?|examples?|samples?|demos?|benchmarks?|fixtures?)\b|테스트|예제"
+"""These patterns are compiled on first use, because most searches need none."""
 
 T = TypeVar("T")
 Contexts = Callable[[Sequence[str]], Mapping[str, ChunkContext]]
@@ -89,9 +104,9 @@ class Listing(ABC):
             passages: Iterable[Read] = _newest_first(self._read(first.chunks, query), query)
         else:
             places = self._deeper_and_deeper(query, first, depth)
-            best = reordered(self._read_with(self.contexts, islice(places, WINDOW), WINDOW), query)
+            best = code_in_order(self._read_with(self.contexts, islice(places, _WINDOW), _WINDOW), query)
             # At these places there can be no hit of the page, and no copy of one.
-            before = islice(places, max(0, query.offset - WINDOW))
+            before = islice(places, max(0, query.offset - _WINDOW))
             passages = chain(best, self._read_with(self.texts, before, _READ_AT_ONCE), self._read(places, query))
         hits, more = self.page(passages, query, first.terms or QueryTerms())
         return HitList(
@@ -406,3 +421,45 @@ def fold(
             standing += 1
     for group in waiting:
         yield group.item, group.copies
+
+
+# --- source code: definitions first, tests and examples last
+
+
+def code_in_order(read: Iterable[Read], query: SearchQuery) -> list[Read]:
+    """These passages, which are the first `_WINDOW`, in a better order. Those that moved say why in `Fused.moved`."""
+    best = list(read)
+    if not any(passage.doc_type == "code" for _, passage in best):
+        return best
+    if not re.search(_ASKS_FOR_ASIDE, query.text, re.IGNORECASE) and not query.filters.path_glob:
+        names = _identifiers(query.text)
+        groups: dict[str | None, list[Read]] = {_DEFINITION: [], None: [], _SET_ASIDE: []}
+        for place, passage in best:
+            moved = _moved(place, passage, query, names) if passage.doc_type == "code" else None
+            groups[moved].append((place._replace(moved=moved), passage))
+        best = [*groups[_DEFINITION], *groups[None], *groups[_SET_ASIDE]]
+    return best
+
+
+def _moved(place: Fused, passage: ChunkContext, query: SearchQuery, names: set[str]) -> str | None:
+    if re.search(_ASIDE, passage.doc_path, re.IGNORECASE):
+        return None if _has_phrase(place, query) else _SET_ASIDE
+    return _DEFINITION if _defines(passage, names) else None
+
+
+def _identifiers(text: str) -> set[str]:
+    """The names in a query that look like code; a query of one word may be a name too."""
+    names = re.findall(_IDENTIFIER, text)
+    return {name.replace("::", ".") for name in names if len(names) == 1 or re.search(_LOOKS_LIKE_CODE, name)}
+
+
+def _defines(passage: ChunkContext, names: set[str]) -> bool:
+    """Whether a passage begins the definition of one of these names."""
+    span = passage.spans[0]
+    symbol = span.symbol if isinstance(span, CodeSpan) else None
+    return symbol is not None and any(f".{symbol}".endswith(f".{name}") for name in names)
+
+
+def _has_phrase(place: Fused, query: SearchQuery) -> bool:
+    exactness = place.lexical.exactness if place.lexical else None
+    return exactness is not None and exactness >= Exactness.PHRASE and len(query.text.split()) > 1
