@@ -91,7 +91,7 @@ def test_a_new_title_and_new_headings_reach_the_index(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("headings", [("A > B", "C"), ("A", "B > C"), (">",), ("", "x"), ()])
-def test_headings_come_back_as_they_were_even_with_the_separator_inside(
+def test_stored_headings_are_read_unchanged_even_if_they_contain_the_separator(
     shared_corpus: Corpus, headings: tuple[str, ...]
 ) -> None:
     shared_corpus.write("headings.md", "one", headings=headings)

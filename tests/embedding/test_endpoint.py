@@ -441,7 +441,7 @@ def test_only_the_first_question_waits_for_an_endpoint_that_is_down(
     ],
     ids=["nothing", "no HTTP", "breaks off", "bad chunk", "bad status"],
 )
-def test_an_answer_that_breaks_off_is_tried_again_and_then_a_clear_error(
+def test_a_request_is_repeated_if_its_answer_breaks_off_and_then_fails_with_a_clear_error(
     endpoint: Endpoint, connect: Connect, raw: bytes
 ) -> None:
     endpoint.script = [Answer(raw=raw)]

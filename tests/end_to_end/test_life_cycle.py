@@ -287,7 +287,7 @@ def set_config(user: User, text: str) -> None:
     user.write("kebab/config.toml", text, folder=user.home / "config")
 
 
-def test_a_setting_that_shapes_chunks_indexes_again_and_others_do_not(user: User) -> None:
+def test_files_are_indexed_again_after_a_change_of_a_chunking_setting_and_not_after_others(user: User) -> None:
     user.write("a.md", "\n\n".join(f"## Part {number}\n\n" + "\n\n".join(["word " * 30] * 4) for number in range(6)))
     user.ingest()
     chunks = len(user.chunks())

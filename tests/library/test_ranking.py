@@ -24,7 +24,9 @@ if TYPE_CHECKING:
         ("nothing", 0.42 + 60),
     ],
 )
-def test_the_parts_are_added_and_an_exact_title_is_also_a_prefix(library: MakeLibrary, name: str, score: float) -> None:
+def test_the_score_is_the_sum_of_its_parts_and_an_exact_title_counts_as_a_prefix_too(
+    library: MakeLibrary, name: str, score: float
+) -> None:
     assert composite_score(library(), name) == pytest.approx(score)
 
 

@@ -109,7 +109,7 @@ NAMES = st.one_of(
 
 
 @given(st.lists(NAMES, max_size=8), NAMES)
-def test_any_names_can_be_ordered_and_chosen_from(names: list[str], wanted: str) -> None:
+def test_any_version_names_can_be_sorted_and_one_chosen(names: list[str], wanted: str) -> None:
     ordered = latest_first(names)
     assert sorted(ordered) == sorted(names)
     assert latest_first(reversed(names)) == ordered, "total: no order depends on how they were given"
@@ -149,7 +149,9 @@ def test_no_name_of_a_package_raises(package: str, title: str, other: str) -> No
         ("request", "/psf/requests", "Requests", None),
     ],
 )
-def test_a_package_is_a_library_by_its_name(package: str, library_id: str, title: str, like: int | None) -> None:
+def test_the_name_of_a_package_tells_how_well_a_library_fits_it(
+    package: str, library_id: str, title: str, like: int | None
+) -> None:
     assert likeness(package, library_id, title) == like
 
 

@@ -405,7 +405,7 @@ class VectorWriter(Protocol):
 class LibraryCatalog(Protocol):
     def libraries(self) -> list[Library]: ...
     def find(self, library_id: str) -> Library:
-        """The library with this id, or NotFound."""
+        """The library with this id; raises NotFound if there is none."""
 
 
 class LibraryWriter(Protocol):

@@ -375,7 +375,7 @@ def read_run(path: Path) -> EvalReportV1:
 
 
 def _may_be_left_out(item: Field[Any]) -> bool:
-    """Whether a field has a default, because runs of earlier versions do not have it."""
+    """Whether a field has a default and so may be absent: runs of earlier versions lack newer fields."""
     return item.default is not MISSING or item.default_factory is not MISSING
 
 

@@ -109,8 +109,8 @@ def lines_of(doc_id: str, citation: Citation) -> Lines | None:
 def judge(
     golden: GoldenSet, kb: KnowledgeBase, documents: Sequence[DocumentRecord], *, skip_unknown: bool
 ) -> tuple[list[Judgement], list[str]]:
-    """The judgements in the order of the set, and the names in them that are not in the index. Such names raise
-    NotFound unless `skip_unknown`.
+    """The judgements in the order of the golden set, and what it names that is not indexed, which raises NotFound
+    unless `skip_unknown`.
     """
     names = _Names(kb, documents)
     judgements = [_judgement(query, names) for query in golden.queries]

@@ -21,7 +21,7 @@ _MOST_FOLDERS_NAMED = 8
 
 @dataclass(frozen=True)
 class Scope:
-    """A source to ingest, or only the file or folder `below` in it."""
+    """What to ingest: a whole source, or only the file or folder at the path `below` in it."""
 
     source: Source
     below: str = ""

@@ -41,7 +41,7 @@ def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ())
 
 
 def remarks_on(docs: LibraryDocs, more: str) -> Iterator[str]:
-    """What to know about a page of documentation. `more`: the sentence for a page that another one follows."""
+    """The remarks to show with a page of documentation. `more`: the sentence to show if another page follows."""
     if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets):
         yield SUSPICIOUS
     if docs.truncated:

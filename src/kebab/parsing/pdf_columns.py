@@ -62,7 +62,7 @@ class _Band(NamedTuple):
 
 
 class Columns:
-    """The gutter, and the bands in which it separates the text."""
+    """The empty strip between two columns (gutter), and the page's horizontal bands, of two columns or one."""
 
     def __init__(self, gutter: float, bands: Sequence[_Band]) -> None:
         self._gutter = gutter

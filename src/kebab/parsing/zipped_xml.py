@@ -136,7 +136,7 @@ def _leads_out(name: str) -> bool:
 
 
 def part_name(folder: str, target: str) -> str:
-    """The name of the part that the path `target` leads to from a folder of the container."""
+    """The name in the archive of the part that `target`, a path relative to `folder`, leads to."""
     if not target.startswith("/") and _leads_out(join(folder, target)):
         raise unsafe(f"A part of the file refers to {target[:80]!r}, which leads out of it.")
     return normpath(join("/", folder, target)).lstrip("/")

@@ -144,7 +144,7 @@ class VectorRetriever(Listing):
 
 
 def _is_weak(match: VectorMatch, space: SpaceQuery) -> bool:
-    """Whether a match is weak: only primary chunks of a weak space are, because words cannot find the other ones."""
+    """Whether a match counts less: in a weak space, those in its own script do, as words find them more reliably."""
     return space.weak and match.primary
 
 

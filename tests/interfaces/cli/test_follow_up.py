@@ -52,5 +52,5 @@ def test_a_config_file_that_was_given_is_named_too(other: Kb, tmp_path: Path) ->
     )
 
 
-def test_without_them_a_hint_is_as_it_was_written(kb: Kb, other: Kb) -> None:
+def test_without_db_or_config_options_a_hint_stays_as_written(kb: Kb, other: Kb) -> None:
     assert kb("fetch", "doc", "nope", env={"KEBAB_DB": ODD_NAME}).err.endswith("See what is there with: kb list docs\n")

@@ -99,7 +99,7 @@ def test_a_snippet_has_16_words_and_marks_them(get: Get) -> None:
     assert "…" in snippet[1]
 
 
-def test_a_hit_leads_to_its_lines(get: Get) -> None:
+def test_the_link_of_a_hit_opens_its_lines(get: Get) -> None:
     html = get("/?q=dry+cloth&mode=lexical&source=notes")
     address = links(html, "Guide to lamps")[0]
     assert address.endswith("#cited")

@@ -142,7 +142,7 @@ def test_an_alteration_while_the_database_is_open_is_reported(alter: Alter) -> N
             kb.search("git")
 
 
-def test_a_failed_migration_names_an_alteration_of_the_earlier_version(
+def test_if_a_migration_fails_the_error_names_what_was_altered_in_the_old_schema(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kebab.store.sqlite import migrations

@@ -15,7 +15,7 @@ def test_no_filter_is_no_sql() -> None:
     assert document_filter(SearchFilters()) == ("", {})
 
 
-def test_tags_are_applied_by_join_inside_the_ranked_statement(shelf: Shelf) -> None:
+def test_tags_are_joins_in_the_sql_of_a_filter_and_use_an_index(shelf: Shelf) -> None:
     """In SQL, by JOIN, before the limit; the plan reads document_tags by an index."""
     sql, bindings = document_filter(SearchFilters(tags_any=("rust",), tags_all=("ops",)))
     assert sql.count("JOIN document_tags") == 2

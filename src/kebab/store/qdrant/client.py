@@ -208,7 +208,9 @@ def _message(data: bytes) -> str:
 
 @contextmanager
 def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | None] = lambda: None) -> Iterator[None]:
-    """Turns a StatusError into a StoreError. `missing` gives the error for missing collections, or None if all are."""
+    """Turns a StatusError into a StoreError. `missing` gives the error for missing collections, or None
+    if the whole knowledge base is gone.
+    """
     try:
         yield
     except StatusError as error:

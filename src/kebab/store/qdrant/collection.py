@@ -165,7 +165,7 @@ class Collection:
         return [checked(answer["points"]) for answer in self._read("points/query/batch", {"searches": searches})]
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
-        """Reads by majority if the collection does so; for LACK_S after too few replicas answered, from one replica."""
+        """Reads what most replicas agree on, if set so; from one replica for LACK_S seconds after too few answered."""
         if self._by_majority and time.monotonic() > self._client.lacks_replicas_until:
             try:
                 return self._client.ask("POST", f"{self._path}/{what}", body, {"consistency": "majority"})
