@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,11 @@ FILES = {
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory) -> kebab.KnowledgeBase:
     folder = tmp_path_factory.mktemp("code")
-    for name, text in FILES.items():
-        (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "src" / name).write_text(text, encoding="utf-8")
+    for day, (name, text) in enumerate(FILES.items(), start=1):
+        file = folder / "src" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        os.utime(file, (day * 86_400, day * 86_400))
     kb = kebab.open(folder / "kb.sqlite", embedding_model="none")
     kb.ingest(folder / "src")
     return kb
@@ -65,3 +68,11 @@ def test_a_word_of_a_sentence_is_no_name(code: kebab.KnowledgeBase) -> None:
     ]
     assert "definition first" not in moved
     assert paths(code, "Secret")[0] == "secret.py"
+
+
+def test_a_list_by_date_or_by_bm25_alone_keeps_its_order(code: kebab.KnowledgeBase) -> None:
+    newest = [hit.date for hit in code.search("compile_path", mode="lexical", sort="date")]
+    assert newest == sorted(newest, reverse=True)
+    assert len(set(newest)) == len(newest)
+    scores = [hit.score for hit in code.search("compile_path", mode="lexical", match="all")]
+    assert scores == sorted(scores, reverse=True)

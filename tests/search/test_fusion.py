@@ -98,6 +98,15 @@ def test_places_of_a_list_that_is_trusted_less_do_not_touch_the_weight_of_anothe
     assert {hit.chunk_id: hit.weights.vector for hit in fused} == {"foreign": 1.0, "a": 0.1, "b": 0.1, "c": 0.1}
 
 
+@pytest.mark.parametrize("policy", [RRF, CONVEX], ids=["rrf", "convex"])
+def test_the_parts_of_a_score_divided_by_the_most_there_can_be_are_the_score(policy: FusionPolicy) -> None:
+    meaning = [Ranked("foreign", 1, 0.9), *[Ranked(chunk, 2 + n, 0.8, trust=0.1) for n, chunk in enumerate("cbd")]]
+    words = ranked(*"abc", exact={"a": Exactness.PHRASE, "b": Exactness.ALL})
+    for hit in fuse_rankings(policy, Ranking(words), Ranking(meaning)):
+        *parts, most = hit.parts
+        assert hit.score == pytest.approx(sum(parts) / most, abs=1e-12)
+
+
 # --- exact matches
 
 

@@ -34,6 +34,7 @@ from kebab.core.search import (
 from kebab.core.spans import LineSpan
 from kebab.search.fusion import FusionPolicy
 from kebab.search.hybrid import HybridRetriever, policy_of
+from kebab.search.listing import FIRST_DEPTH
 from kebab.search.pipeline import Retrievers
 from kebab.wire import plain, schemas, to_json
 from kebab.wire.search import search_hit_v1
@@ -422,6 +423,13 @@ def test_hits_below_the_least_score_are_removed_and_counted(least: dict[str, Any
     assert removed == ([2, 0] if "min_score" in least else [0, 2])
 
 
+def test_a_hit_above_the_threshold_is_found_where_only_a_longer_list_has_its_words() -> None:
+    """By meaning it is first, but it must have the words, and by words it is behind all that are ranked at first."""
+    words = " ".join([*(f"w{number}" for number in range(FIRST_DEPTH + 10)), "asked"])
+    query = HYBRID._replace(insists=True, threshold=0.02)
+    assert ids(hybrid_of(words, "asked other")[0].search(query)) == ["asked"]
+
+
 def test_an_explanation_has_rank_score_and_share_of_each_side_and_counts_who_found_what() -> None:
     retriever, words, _ = hybrid_of("a both", "both c")
     hits = retriever.search(HYBRID._replace(explain=True))
@@ -440,6 +448,7 @@ def test_an_explanation_has_rank_score_and_share_of_each_side_and_counts_who_fou
     assert shown["both"]["vector"]["rank"] == 1
     assert shown["both"]["fusion"]["rrf"] == pytest.approx(1 / 62 + 1 / 61)
     assert (shown["both"]["fusion"]["from_lexical"], shown["both"]["fusion"]["from_vector"]) == (1 / 62, 1 / 61)
+    assert shown["both"]["fusion"]["divided_by"] == 2 / 61
     assert shown["a"] is not None
     assert (shown["a"]["vector"], shown["a"]["fusion"]["from_vector"]) == (None, 0.0)
     plain_hits = retriever.search(HYBRID)

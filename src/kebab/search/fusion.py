@@ -26,6 +26,16 @@ class FusionPolicy(NamedTuple):
     convex_weight: float = 0.65
 
 
+class Parts(NamedTuple):
+    """What each list adds to a score, before the sum is divided by `most`."""
+
+    lexical: float = 0.0
+    vector: float = 0.0
+    exact: float = 0.0
+    most: float = 1.0
+    """The sum of a passage that is first in all lists."""
+
+
 class Fused(NamedTuple):
     """A passage in the merged list, with its places in the lexical and the vector list."""
 
@@ -37,6 +47,7 @@ class Fused(NamedTuple):
     lexical: Ranked | None = None
     vector: Ranked | None = None
     weights: Weights = Weights()
+    parts: Parts = Parts()
     moved: str | None = None
     """Why the passage does not stand where its score puts it."""
 
@@ -82,7 +93,8 @@ def _rrf(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Ranked]
         from_vectors = 1 / (k + by_vectors.rank) if by_vectors else 0.0
         total = (words + weights.exact) * from_words + own * from_vectors
         score = min(1.0, total / most) if most else 0.0
-        return Fused(chunk_id, score, from_words + from_vectors, by_words, by_vectors, weights)
+        parts = Parts(words * from_words, own * from_vectors, weights.exact * from_words, most)
+        return Fused(chunk_id, score, from_words + from_vectors, by_words, by_vectors, weights, parts)
 
     return merge
 
@@ -95,13 +107,22 @@ def _clarity(scores: Sequence[float]) -> float:
     return min(1.0, ((ranked[0] - ranked[_COMPARED - 1]) / ranked[0] / _CLEAR) ** 3)
 
 
-def best_beyond(policy: FusionPolicy, depth: int, lexical: Ranking[Ranked], vector: Ranking[Ranked]) -> Fused:
-    """The best score that a hit can have if neither list has it among its first `depth`."""
+def best_beyond(
+    policy: FusionPolicy,
+    depth: int,
+    lexical: Ranking[Ranked],
+    vector: Ranking[Ranked],
+    without_words: Sequence[Fused] = (),
+) -> Fused:
+    """The best score that a hit can have which is not listed yet: neither list has it among its first `depth`, or it is
+    one of those `without_words`, which are not shown unless a longer list by words has them.
+    """
     if policy.kind == "convex":
         return Fused("", 0.0)  # deeper hits score lower than all that were scaled to [0, 1]
     below = Ranked("", depth + 1, 0.0)
     words = below._replace(exactness=max((place.exactness or Exactness.SOME for place in lexical.chunks), default=None))
-    return _rrf(policy, lexical, vector)("", words, below)
+    nearest = min((place.vector.rank for place in without_words if place.vector), default=depth + 1)
+    return _rrf(policy, lexical, vector)("", words, below._replace(rank=nearest))
 
 
 class _Scale(NamedTuple):
@@ -141,9 +162,11 @@ def _convex(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Rank
     def merge(chunk_id: str, by_words: Ranked | None, by_vectors: Ranked | None) -> Fused:
         own = share(trust_of(by_words, by_vectors))
         weights = Weights(1 - own, own, _exact(by_words))
-        mixed = weights.lexical * (words.of(_bm25(by_words.score)) if by_words else 0.0)
-        mixed += weights.vector * (meaning.of(by_vectors.score) if by_vectors else 0.0)
-        return Fused(chunk_id, (mixed + weights.exact) / most, None, by_words, by_vectors, weights)
+        from_words = weights.lexical * (words.of(_bm25(by_words.score)) if by_words else 0.0)
+        from_vectors = weights.vector * (meaning.of(by_vectors.score) if by_vectors else 0.0)
+        parts = Parts(from_words, from_vectors, weights.exact, most)
+        score = (from_words + from_vectors + weights.exact) / most
+        return Fused(chunk_id, score, None, by_words, by_vectors, weights, parts)
 
     return merge
 

@@ -72,11 +72,13 @@ class HybridRetriever(Listing):
         if far_away:  # the right answer may be among them, because the floor does not suit every corpus
             fused = all_fused[:_NEAREST]
         good = [place for place in fused if _is_good_enough(place, query)]
+        shown = {place.chunk_id for place in fused}
+        without_words = [place for place in all_fused if place.chunk_id not in shown]
         vector_goes_on = vector.more and bool(vector.chunks) and not vector.chunks[-1].below_floor
         more = (
             not far_away
             and (lexical.more or (vector_goes_on and not query.insists))
-            and _is_good_enough(best_beyond(policy, depth, lexical, vector), query)
+            and _is_good_enough(best_beyond(policy, depth, lexical, vector, without_words), query)
         )
         return Ranking(
             good,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 from kebab.analysis import cjk, korean
 from kebab.core import deadline
@@ -33,6 +34,8 @@ _NEAR = 60
 _MOST_TERMS = 32
 """A longer query is not looked for as a phrase."""
 _WORD = re.compile(r"[^\W_]+")
+_ACCENTED = re.compile("[\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]+")
+"""Latin letters with an accent, among others."""
 _AROUND = "()[]{}<>'\"“”‘’…"
 
 _Row = tuple[str, ...]
@@ -246,6 +249,7 @@ class Wording:
         text = _flat("\n".join((*headings, text)))
         if self._verbatim.search(text):
             return Exactness.VERBATIM
+        text = _without_accents(text)  # as the text index is
         found = [_Term(self._stem(match[0]), *match.span()) for match in self._candidate.finditer(text)]
         if any(_rows(row, found, text) for row in self._rows):
             return Exactness.PHRASE
@@ -269,7 +273,7 @@ class Wording:
 
     def _terms(self, text: str) -> _Row:
         """The terms of a text, without a Korean particle at its end."""
-        runs = [run for word in _WORD.findall(_flat(text)) for run in cjk.runs(word)]
+        runs = [run for word in _WORD.findall(_without_accents(_flat(text))) for run in cjk.runs(word)]
         if runs and runs[-1].script == "hangul":
             if len(runs) > 1 and korean.is_particle(runs[-1].text):
                 runs.pop()
@@ -301,6 +305,12 @@ def _trimmed(words: Sequence[str]) -> str:
 
 def _flat(text: str) -> str:
     return nfc(text).casefold()
+
+
+def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text
+    return _ACCENTED.sub(lambda match: "".join(filter(str.isalpha, normalize("NFD", match[0]))), text)
 
 
 def _as_typed(phrase: str) -> re.Pattern[str]:

@@ -236,14 +236,11 @@ class Listing(ABC):
 def _fusion_explanation(place: Fused, policy: FusionPolicy | None, query: SearchQuery) -> dict[str, Any]:
     if policy is None:
         return {"method": "none", "score": place.score}
-    words, meaning, exact = place.weights
     explanation = {"method": query.fusion or policy.kind, "score": place.score, "weights": place.weights._asdict()}
     if place.rrf_score is not None:
-        by_words = 1 / (policy.k_rrf + place.lexical.rank) if place.lexical else 0.0
         explanation["rrf"] = place.rrf_score
-        explanation["from_lexical"] = words * by_words
-        explanation["from_vector"] = meaning / (policy.k_rrf + place.vector.rank) if place.vector else 0.0
-        explanation["from_exact"] = exact * by_words
+    explanation["from_lexical"], explanation["from_vector"], explanation["from_exact"], most = place.parts
+    explanation["divided_by"] = most
     return explanation
 
 
@@ -427,9 +424,13 @@ def fold(
 
 
 def code_in_order(read: Iterable[Read], query: SearchQuery) -> list[Read]:
-    """These passages, which are the first `_WINDOW`, in a better order. Those that moved say why in `Fused.moved`."""
+    """These passages, which are the first `_WINDOW`, in a better order. Those that moved say why in `Fused.moved`.
+
+    A list by date stays one, and so does the list of `match=all`, which is bm25 and nothing else.
+    """
     best = list(read)
-    if not any(passage.doc_type == "code" for _, passage in best):
+    is_fixed = query.sort == "date" or query.match == "all"
+    if is_fixed or not any(passage.doc_type == "code" for _, passage in best):
         return best
     if not re.search(_ASKS_FOR_ASIDE, query.text, re.IGNORECASE) and not query.filters.path_glob:
         names = _identifiers(query.text)
