@@ -18,6 +18,7 @@ from kebab.core.documents import embedded_text
 from kebab.core.errors import ModelMissing, ModelUnreachable, SourceError, TextRefused, UsageError
 from kebab.ingest import embedding
 from kebab.ingest.report import IngestReport
+from kebab.interfaces.cli.ingest import vectors_in_words
 from kebab.store.sqlite.database import Database
 
 if TYPE_CHECKING:
@@ -331,6 +332,33 @@ def test_an_interrupted_run_reports_how_many_vectors_it_made(
         report = kb.last_ingest
     assert (report.added, report.vectors_made) == (12, 5)
     assert report.embedding_seconds > 0
+
+
+def test_a_run_interrupted_by_its_progress_stores_and_reports_the_computed_batch(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the batch was computed and lost; where vectors were known, the report said that none were to make."""
+    monkeypatch.setattr(embedding, "_AT_ONCE", 5)
+    first = {f"{number:02}.md": text(5, f"note{number}n") for number in range(3)}
+    workshop.ingest(first)
+    more = {f"{number:02}.md": text(5, f"note{number}n") for number in range(3, 12)}
+    root = workshop.notes({**first, **{f"copy-of-{path}": words for path, words in first.items()}, **more})
+
+    def run(is_enough: Callable[[], bool]) -> tuple[str, int]:
+        def progress(event: str, **_: Any) -> None:
+            if event == "embedding" and is_enough():
+                raise StoppingError
+
+        with workshop.open() as kb:
+            with pytest.raises(StoppingError):
+                kb.ingest(root, progress=progress)
+            assert kb.last_ingest is not None
+            (linked,) = rows(kb, "SELECT count(*) FROM chunks_vec")[0]
+            return vectors_in_words(kb.last_ingest).partition(" in ")[0], linked
+
+    assert run(lambda: True) == ("3 vectors known already, not finished", 6)
+    before = len(workshop.embedder.batches)
+    assert run(lambda: len(workshop.embedder.batches) > before) == ("5 vectors made", 11)
 
 
 def test_search_works_while_vectors_are_being_made(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,12 @@ def embed_missing(
     other writers see while they wait.
     """
     models = session.models
-    return models is None or _Embedding(session, purpose, models, report, progress or quiet, stop).run()
+    if models is None:
+        return True
+    report.vectors_unfinished = True  # also if an error ends it
+    is_complete = _Embedding(session, purpose, models, report, progress or quiet, stop).run()
+    report.vectors_unfinished = not is_complete
+    return is_complete
 
 
 def rebuild_vectors(session: Session, progress: Progress | None = None) -> IngestReport:
@@ -162,11 +167,13 @@ class _Embedding:
             return
         with self._store() as store:
             new = self._without_known(store, embedder, texts.values(), primary=primary)
+        self._show(embedder)
         batches = list(_by_length(new, _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE))
         while batches:
             self._check_stop()
             with self._store() as store:
                 batch = self._without_known(store, embedder, batches.pop(0), primary=primary)
+            self._show(embedder)
             if not self._embed_batch(embedder, batch, primary=primary):
                 # Another process embeds the same batches: going on from the other end avoids making vectors twice.
                 batches.reverse()
@@ -185,11 +192,12 @@ class _Embedding:
             text.chunks = [key for key in text.chunks if now.get(key) == text.hash]
         linked = store.link(embedder, [(key, text.hash) for text in texts for key in text.chunks], primary=primary)
         self._report.vectors_reused += len(linked)
-        self._advance(len(linked), embedder)
+        self._done += len(linked)
         return [text for text in texts if text.chunks and text.chunks[0] not in linked]
 
     def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, primary: bool) -> bool:
-        """Embeds and stores a batch. Returns False if another process made some of these vectors meanwhile.
+        """Embeds and stores a batch. Returns False if another process made some of these vectors meanwhile. Shows
+        progress only after storing, because showing it may end the run.
 
         If the model refuses the batch, its texts are tried one by one, so that only refused texts get no vector.
         """
@@ -210,7 +218,8 @@ class _Embedding:
             new = self._without_known(store, embedder, batch, primary=primary)
             store.add(embedder, [NewVector(text.hash, made[text], text.chunks) for text in new], primary=primary)
         self._report.vectors_made += len(new)
-        self._advance(sum(len(text.chunks) for text in new), embedder)
+        self._done += sum(len(text.chunks) for text in new)
+        self._show(embedder)
         return len(new) == len(batch)
 
     def _check_stop(self) -> None:
@@ -225,8 +234,7 @@ class _Embedding:
         what = f"A passage of {len(text.text):,} characters got no vector and is found by its words only."
         self._report.warnings.append(Failure(text.path, refusal.code, f"{what} {refusal.message}"))
 
-    def _advance(self, count: int, embedder: Embedder) -> None:
-        self._done += count
+    def _show(self, embedder: Embedder) -> None:
         self._progress("embedding", path=embedder.name, done=self._done, total=max(self._total, self._done))
 
 

@@ -81,6 +81,8 @@ class IngestReport:
     """Texts that were embedded."""
     vectors_reused: int = 0
     """Chunks whose text had been embedded before."""
+    vectors_unfinished: bool = False
+    """Whether making vectors was begun and stopped early."""
     embedding_seconds: float = 0.0
 
     def skip(self, path: str, reason: str) -> None:

@@ -242,11 +242,12 @@ def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
 
 def vectors_in_words(report: IngestReport) -> str:
     """A phrase with the numbers of vectors made and reused. A chunk has one vector for each model."""
+    unfinished = ", not finished" if report.vectors_unfinished else ""
     if not report.vectors_made:
-        return f"{counted(report.vectors_reused, 'vector')} known already, none to make"
+        return f"{counted(report.vectors_reused, 'vector')} known already{unfinished or ', none to make'}"
     rate = f", {report.vectors_made / report.embedding_seconds:.0f} per second" if report.embedding_seconds > 10 else ""
     known = f", {report.vectors_reused:,} known already" if report.vectors_reused else ""
-    return f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s{rate}{known}"
+    return f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s{rate}{known}{unfinished}"
 
 
 def say_vectors(report: IngestReport) -> None:
