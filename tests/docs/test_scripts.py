@@ -61,6 +61,10 @@ def test_the_demo_installs_kebab_and_finds_something_in_a_folder_it_has_never_se
     assert "citation: boat.md:L4-L6" in done.stdout
     assert "kb --db .venv/demo.sqlite search" in done.stdout
     assert not data.exists(), "the demo keeps out of the user's knowledge base"
+    (tmp_path / "empty").mkdir()
+    done = _run(["scripts/demo", "../empty"], clone, HOME=str(tmp_path))
+    empty = f"There is no file in {tmp_path / 'empty'}. .venv/demo.sqlite stays as it was."
+    assert (done.returncode, done.stderr.strip()) == (1, empty)
     again = _run([".venv/bin/kb", "--db", ".venv/demo.sqlite", "search", "anchor"], clone, XDG_DATA_HOME=str(data))
     assert "returned: 1" in again.stdout
 
