@@ -76,3 +76,18 @@ def test_a_list_by_date_or_by_bm25_alone_keeps_its_order(code: kebab.KnowledgeBa
     assert len(set(newest)) == len(newest)
     scores = [hit.score for hit in code.search("compile_path", mode="lexical", match="all")]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_pages_above_a_score_go_on_behind_what_was_put_first(code: kebab.KnowledgeBase) -> None:
+    scores = {Path(hit.doc_path).name: hit.score for hit in code.search("compile_path", mode="lexical")}
+    least = scores["test_routing.py"]
+    assert scores["routing.md"] < least, "moved behind a lower score"
+    found, cursor = [], None
+    for _ in scores:
+        page = code.search("compile_path", mode="lexical", k=1, min_score=least, cursor=cursor)
+        found += [Path(hit.doc_path).name for hit in page]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert found == [name for name in scores if scores[name] >= least]
+    assert cursor is None

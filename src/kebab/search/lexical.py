@@ -316,9 +316,11 @@ def _without_accents(text: str) -> str:
 def _as_typed(phrase: str) -> re.Pattern[str]:
     """A pattern for the phrase as whole words, with any space between them."""
     words = _flat(phrase).split()
-    before = f"(?<!{_letter(words[0])})" if _is_plain(words[0][0]) else ""
+    first, *others = map(re.escape, words)
+    if _is_plain(words[0][0]):
+        first = _beginning_with(words[0])
     after = f"(?!{_letter(words[-1])})" if _is_plain(words[-1][-1]) else ""
-    return re.compile(before + r"\s+".join(map(re.escape, words)) + after)
+    return re.compile(r"\s+".join([first, *others]) + after)
 
 
 def _beginning_like(terms: set[str]) -> re.Pattern[str]:
@@ -326,8 +328,15 @@ def _beginning_like(terms: set[str]) -> re.Pattern[str]:
     patterns = sorted((re.escape(term) for term in terms if cjk.has_cjk(term)), key=len, reverse=True)
     for term in sorted(terms):
         if not cjk.has_cjk(term):  # a word with the same stem begins with all of the stem but its last letter
-            patterns.append(f"(?<!{_letter(term)}){re.escape(term[:-1] or term)}{_letter(term)}*")
+            patterns.append(f"{_beginning_with(term[:-1] or term)}{_letter(term)}*")
     return re.compile("|".join(patterns))
+
+
+def _beginning_with(letters: str) -> str:
+    """A pattern for these letters where a word begins. They come first in it, because `re` then skips ten times as fast
+    to the places that have them.
+    """
+    return f"{re.escape(letters)}(?<!{_letter(letters)}{re.escape(letters)})"
 
 
 def _letter(word: str) -> str:

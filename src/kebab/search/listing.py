@@ -124,7 +124,11 @@ class Listing(ABC):
         groups = islice(_standing(passages, query), query.offset, None)
         page = enumerate(islice(groups, query.k), start=query.offset + 1)
         hits = [self._hit(*group, rank, query, terms) for rank, group in page]
-        return hits, next(groups, None) is not None
+        if query.min_score is None or query.sort == "date":
+            return hits, next(groups, None) is not None
+        # A hit with a higher score may follow those below the minimum, because code and literal matches are put first.
+        later = islice(groups, FIRST_DEPTH)
+        return hits, any(place.score >= query.min_score for (place, _), _ in later)
 
     def _deeper_and_deeper(self, query: SearchQuery, ranking: Ranking[Fused], depth: int) -> Iterator[Fused]:
         """Yields new passages of ever deeper rankings. A deeper ranking never changes the passages already listed."""
@@ -262,7 +266,8 @@ def _standing(passages: Iterable[Read], query: SearchQuery) -> Iterable[tuple[Re
 
     standing: Iterable[tuple[Read, Sequence[Read]]] = ((read, ()) for read in passages)
     if query.duplicates == "fold":
-        standing = fold(passages, text_of, most=inf if query.per_doc is not None else query.offset + query.k + 1)
+        goes_on = query.per_doc is not None or query.min_score is not None
+        standing = fold(passages, text_of, most=inf if goes_on else query.offset + query.k + 1)
     if query.per_doc is not None:
         standing = _at_most_per_document(standing, query.per_doc, lambda group: group[0][1].doc_id)
     return standing

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -75,9 +74,7 @@ def search_in(
     packed = within_budget(kept, request.max_tokens)
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
-    by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-    below_minimum = len(kept) < len(hits) and by_score  # then all later hits are below the minimum too
-    more = truncated or (hits.more and not below_minimum)
+    more = truncated or hits.more
     cursor = f"{_fingerprint(query, version)}.{query.offset + taken}"
     if request.library is not None and not without_snippets:
         packed = [_cited_within(hit, request.library) for hit in packed]
