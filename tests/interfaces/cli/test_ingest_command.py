@@ -82,6 +82,13 @@ def test_unread_files_are_counted_in_the_report(kb: Kb, write_notes: Callable[..
     )
 
 
+def test_the_counts_of_the_report_add_up_to_its_lines(kb: Kb, write_notes: Callable[..., Path]) -> None:
+    """Regression: files excluded by name stood in the lines below, and in no count."""
+    out = kb("ingest", write_notes({"a.md": "text", "empty.md": "", ".hidden.md": "text"})).out
+    assert "not indexed 1, not looked at 1 (see below)" in out
+    assert out.count("  skipped 1 (") == 2
+
+
 def test_no_embed_and_progress_none_are_accepted(kb: Kb, write_notes: Callable[..., Path]) -> None:
     ran = kb("ingest", write_notes(FILES), "--no-embed", "--progress", "none")
     assert ran.code == 0

@@ -265,7 +265,9 @@ def _show(report: IngestReport, interrupted: bool) -> None:
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"
     files, chunks = counted(report.scanned, "file"), counted(report.chunks, "chunk")
     say(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
-    unread = f", not indexed {report.unread} (see below)" if report.unread else ""
+    excluded = sum(skipped.count for skipped in report.skipped.values()) + len(report.failed) - report.unread
+    unseen = f", not looked at {excluded}" if excluded else ""
+    unread = f", not indexed {report.unread}{unseen} (see below)" if report.unread else ""
     changed = f"added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}"
     say(f"  {changed}{unread}")
     say_vectors(report)
