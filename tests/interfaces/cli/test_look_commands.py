@@ -190,6 +190,7 @@ def test_verify_tells_ok_moved_changed_and_gone(kb: Kb, sample_notes: Path, tmp_
     strict = kb("verify", "--strict")
     assert strict.code == 1
     assert "moved: copy:git/undo.md#L" in strict.out
+    assert f"{report['documents']} documents; passages: ok {report['ok']}, moved " in strict.out
     assert kb("verify").code == 0
     assert kb("ingest", notes).code == 0
     assert kb("verify", "--strict").code == 0

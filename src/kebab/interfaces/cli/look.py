@@ -9,7 +9,7 @@ import click
 from kebab.core.records import NOT_CHECKED, SourceRecord
 from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.cli.options import command, group, knowledge_base, option
-from kebab.interfaces.cli.render import follow_up, print_verbatim, printed_as_json, remark, say, table
+from kebab.interfaces.cli.render import counted, follow_up, print_verbatim, printed_as_json, remark, say, table
 from kebab.interfaces.cli.search import given, search_options
 from kebab.search.filters import unmatched_filters
 from kebab.search.options import FILTERS, SearchRequest
@@ -204,7 +204,7 @@ def verify_command(strict: bool) -> int:
             click.echo("… and more")
         names = ["ok", "moved", "changed", "gone", *(["unreadable"] if report.unreadable else []), "corrupt"]
         counts = ", ".join(f"{name} {getattr(report, name)}" for name in names)
-        click.echo(f"{report.documents} documents: {counts}")
+        click.echo(f"{counted(report.documents, 'document')}; passages: {counts}")
         if report.moved or report.changed or report.gone:
             remark("Bring the index up to date with: kb ingest")
         if report.unreadable:
