@@ -12,6 +12,8 @@ import kebab
 FILES = {
     "app/routing.py": "def compile_path(path):\n    return path.split('/')\n",
     "app/uses.py": "from app.routing import compile_path\n\nPATHS = [compile_path(p) for p in ('a', 'b', compile_path('c'))]\n",
+    "app/limits.py": "import os\n\nMOST_PARTS = int(os.environ['PARTS'])\n",
+    "app/checks.py": "def too_many(parts):\n    return MOST_PARTS < len(parts) or MOST_PARTS == 0\n",
     "app/secret.py": "class Secret:\n    def reveal(self):\n        return self\n",
     "tests/test_routing.py": "def test_compile_path():\n    assert compile_path('a') == compile_path('a')\n",
     "examples/routes.py": "compile_path('here')  # split a path into its pieces\n",
@@ -62,9 +64,15 @@ def test_a_moved_hit_says_why(code: kebab.KnowledgeBase) -> None:
     assert moved[-2:] == ["test or example last"] * 2
 
 
+def test_a_constant_and_a_plain_word_of_a_short_question_are_names_too(code: kebab.KnowledgeBase) -> None:
+    assert paths(code, "where is MOST_PARTS defined")[0] == paths(code, "MOST_PARTS")[0] == "limits.py"
+    assert paths(code, "where is reveal defined")[0] == "secret.py"
+
+
 def test_a_word_of_a_sentence_is_no_name(code: kebab.KnowledgeBase) -> None:
     moved = [
-        (hit.explanation or {})["moved"] for hit in code.search("keep a Secret safe", mode="lexical", explain=True)
+        (hit.explanation or {})["moved"]
+        for hit in code.search("keep a Secret safe from others", mode="lexical", explain=True)
     ]
     assert "definition first" not in moved
     assert paths(code, "Secret")[0] == "secret.py"

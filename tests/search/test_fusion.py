@@ -75,8 +75,8 @@ def test_weights_change_the_order_but_not_the_rrf_score() -> None:
     assert {chunk: hit.rrf_score for chunk, hit in fused.items()} == {
         chunk: hit.rrf_score for chunk, hit in by_chunk(fuse(RRF, words, meaning)).items()
     }
-    assert {hit.weights for hit in fused.values()} == {Weights(0.6, 0.2, 0)}
-    assert fused["c"].score == pytest.approx(0.2 / 0.8)
+    assert {hit.weights for hit in fused.values()} == {Weights(1.0, 0.2, 0)}
+    assert fused["c"].score == pytest.approx(0.2 / 1.2)
 
 
 def test_a_list_by_words_without_a_clear_best_counts_less() -> None:

@@ -283,7 +283,7 @@ RANKED = HYBRID._replace(without_snippets=True)
 
 def test_weights_are_shown_where_they_are_not_one() -> None:
     hits = hybrid_of("a c", Ranks("vector", "a b", trust=0.25))[0].search(RANKED)
-    assert hits[0].retrieval.weights == (0.75, 0.25, 0)
+    assert hits[0].retrieval.weights == (1.0, 0.25, 0)
     assert hits[0].retrieval.rrf_score == pytest.approx(2 / 61)
     assert hybrid_of("a c", "a b")[0].search(HYBRID)[0].retrieval.weights is None
 

@@ -408,6 +408,20 @@ def test_a_model_of_another_size_under_the_same_name_is_noticed(vector_database:
             kb.search("okapi", mode="vector")
 
 
+def test_while_vectors_are_missing_words_decide(tmp_path: Path, toy: type[Toy]) -> None:
+    """Regression: unrelated passages that happened to have a vector came before the right one without."""
+    (tmp_path / "notes").mkdir()
+    with toy.open(tmp_path / "kb.sqlite") as kb:
+        for number in range(6):
+            (tmp_path / "notes" / f"{number}.md").write_text(f"okapi number {number}\n", encoding="utf-8")
+        kb.ingest(tmp_path / "notes")
+        (tmp_path / "notes" / "new.md").write_text("okapi okapi zebra quagga\n", encoding="utf-8")
+        kb.ingest(tmp_path / "notes", embed=False)
+        for text in ("okapi zebra", "how many okapi and quagga and giraffe"):
+            for fusion in ("rrf", "convex"):
+                assert kb.search(text, fusion=fusion).hits[0].doc_path == "new.md"
+
+
 def test_while_vectors_are_missing_the_answer_says_how_many(tmp_path: Path, toy: type[Toy]) -> None:
     """Hybrid all the same."""
     (tmp_path / "notes").mkdir()

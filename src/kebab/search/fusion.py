@@ -80,10 +80,11 @@ _Merge = Callable[[str, Ranked | None, Ranked | None], Fused]
 
 def _rrf(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Ranked]) -> _Merge:
     k, trust_of, trusts = policy.k_rrf, _trust(vector), {place.trust for place in vector.chunks}
-    # A list without a clear best is trusted less. A list of weak vectors takes its weight from the words, so that both
-    # together count as much as a list of passages in another language.
-    words = _clarity([_bm25(place.score) for place in lexical.chunks]) if trusts <= {1.0} else 1.0 - min(trusts)
-    meaning = policy.vector_weight * max(trusts, default=1.0)
+    # A list without a clear best is trusted less, as far as vectors are reliable. Beside passages in another language,
+    # words and weak vectors share one vote.
+    least, meaning = min(trusts, default=1.0), policy.vector_weight * max(trusts, default=1.0)
+    clarity = _clarity([_bm25(place.score) for place in lexical.chunks])
+    words = 1 - least if len(trusts) > 1 else 1 - least * (1 - clarity)
     most = (words + meaning + max(map(_exact, lexical.chunks), default=0)) / (k + 1)
 
     def merge(chunk_id: str, by_words: Ranked | None, by_vectors: Ranked | None) -> Fused:

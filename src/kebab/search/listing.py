@@ -16,6 +16,7 @@ from itertools import chain, islice
 from math import inf
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from kebab.analysis.language import is_stop_word
 from kebab.analysis.orders import reads_like_orders
 from kebab.core import deadline
 from kebab.core.ports import ChunkContext, ChunkText
@@ -51,12 +52,17 @@ _READ_AT_ONCE = 1000
 _WINDOW = 50
 """Among how many of the best passages source code may change its place."""
 _DEFINITION = "definition first"
+_CONSTANT = "constant first"
 _SET_ASIDE = "test or example last"
 _IDENTIFIER = r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*"
-_LOOKS_LIKE_CODE = r"[^\W_]_+\w|\w\.\w|::|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|\A_"
+_LOOKS_LIKE_CODE = r"[^\W_]_+\w|\w\.\w|::|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|\A_|\A[A-Z]{2,}\Z"
+_ASSIGNED = r"^[ \t]*(?:\w+[ \t]+){{0,4}}(?:{0})\b[ \t]*(?::[^=\n]*)?=(?!=)|^[ \t]*#define[ \t]+(?:{0})\b"
 _ASIDE = (
     r"(?:\A|/)(?:tests?|testing|specs?|__tests__|examples?|samples?|demos?|benchmarks?|fixtures?|generated)/"
     r"|(?:\A|/)(?:test_[^/]*|conftest\.py)\Z|[._-](?:test|spec)s?\.\w+\Z|_pb2\.py\Z|\.pyi\Z|\.d\.ts\Z"
+)
+_ASKS_FOR_DEFINITION = (
+    r"\b(?:defin\w+|declar\w+|implement\w+|def|class|function|method)\b|정의|선언|구현|함수|클래스|메서드"
 )
 _ASKS_FOR_ASIDE = r"\b(?:tests?|testing|specs?|examples?|samples?|demos?|benchmarks?|fixtures?)\b|테스트|예제"
 """These patterns are compiled on first use, because most searches need none."""
@@ -434,36 +440,37 @@ def code_in_order(read: Iterable[Read], query: SearchQuery) -> list[Read]:
     A list by date stays one, and so does the list of `match=all`, which is bm25 and nothing else.
     """
     best = list(read)
-    is_fixed = query.sort == "date" or query.match == "all"
-    if is_fixed or not any(passage.doc_type == "code" for _, passage in best):
+    is_fixed = query.sort == "date" or query.match == "all" or query.filters.path_glob
+    has_code = any(passage.doc_type == "code" for _, passage in best)
+    if is_fixed or not has_code or re.search(_ASKS_FOR_ASIDE, query.text, re.IGNORECASE):
         return best
-    if not re.search(_ASKS_FOR_ASIDE, query.text, re.IGNORECASE) and not query.filters.path_glob:
-        names = _identifiers(query.text)
-        groups: dict[str | None, list[Read]] = {_DEFINITION: [], None: [], _SET_ASIDE: []}
-        for place, passage in best:
-            moved = _moved(place, passage, query, names) if passage.doc_type == "code" else None
-            groups[moved].append((place._replace(moved=moved), passage))
-        best = [*groups[_DEFINITION], *groups[None], *groups[_SET_ASIDE]]
-    return best
+    names = _names(query.text)
+    groups: dict[str | None, list[Read]] = {_DEFINITION: [], _CONSTANT: [], None: [], _SET_ASIDE: []}
+    for place, passage in best:
+        moved = _moved(place, passage, query, names) if passage.doc_type == "code" else None
+        groups[moved].append((place._replace(moved=moved), passage))
+    return [read for group in groups.values() for read in group]
 
 
 def _moved(place: Fused, passage: ChunkContext, query: SearchQuery, names: set[str]) -> str | None:
     if re.search(_ASIDE, passage.doc_path, re.IGNORECASE):
         return None if _has_phrase(place, query) else _SET_ASIDE
-    return _DEFINITION if _defines(passage, names) else None
-
-
-def _identifiers(text: str) -> set[str]:
-    """The names in a query that look like code; a query of one word may be a name too."""
-    names = re.findall(_IDENTIFIER, text)
-    return {name.replace("::", ".") for name in names if len(names) == 1 or re.search(_LOOKS_LIKE_CODE, name)}
-
-
-def _defines(passage: ChunkContext, names: set[str]) -> bool:
-    """Whether a passage begins the definition of one of these names."""
     span = passage.spans[0]
-    symbol = span.symbol if isinstance(span, CodeSpan) else None
-    return symbol is not None and any(f".{symbol}".endswith(f".{name}") for name in names)
+    symbol = f".{span.symbol}" if isinstance(span, CodeSpan) and span.symbol else ""
+    if any(symbol.endswith(f".{name}") for name in names):
+        return _DEFINITION
+    constants = "|".join(re.escape(name) for name in sorted(names) if re.search(_LOOKS_LIKE_CODE, name))
+    return _CONSTANT if constants and re.search(_ASSIGNED.format(constants), passage.text, re.MULTILINE) else None
+
+
+def _names(text: str) -> set[str]:
+    """The names that a query asks for: what looks like code; any word if it is the only one, or if the query asks for
+    a definition.
+    """
+    names = [name.replace("::", ".") for name in re.findall(_IDENTIFIER, text)]
+    telling = [name for name in names if not is_stop_word(name)]
+    any_word = len(telling) == 1 or re.search(_ASKS_FOR_DEFINITION, text, re.IGNORECASE)
+    return {name for name in telling if any_word or re.search(_LOOKS_LIKE_CODE, name)}
 
 
 def _has_phrase(place: Fused, query: SearchQuery) -> bool:

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from kebab.session import Session
 
 
+_MISSING_COUNTS = 32
+"""While vectors are missing, their list is trusted by this power of the share that is there: 0.72 at 99 %, 0.03 at 90 %."""
+
+
 def search(session: Session, request: SearchRequest, *, without_snippets: bool = False) -> SearchResponse:
     """Searches, and returns the response. A library in the request must exist."""
     with time_limit(session.settings.search.timeout_s), session.reading() as reading:
@@ -172,8 +176,16 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
     if not coverage.any:
         return Retrievers(lexical, why_not=_no_vectors(coverage, models, is_incomplete=is_incomplete))
     notices = [] if is_incomplete else _partial_vectors(coverage)
+    share = 1 - coverage.missing / coverage.chunks if coverage.chunks else 1.0
     vector = VectorRetriever(
-        reading.vectors(), models, chunks, coverage.index_version, index=index, snippet_chars=chars, notices=notices
+        reading.vectors(),
+        models,
+        chunks,
+        coverage.index_version,
+        index=index,
+        snippet_chars=chars,
+        notices=notices,
+        trust=share**_MISSING_COUNTS,
     )
     return Retrievers(lexical, vector, HybridRetriever(settings.search, lexical, vector))
 

@@ -39,8 +39,11 @@ class VectorRetriever(Listing):
         index: LexicalIndex,
         snippet_chars: int = SNIPPET_CHARS,
         notices: Sequence[Notice] = (),
+        trust: float = 1.0,
     ) -> None:
-        """`index` only provides the terms that snippets highlight; it is not searched. `notices`: about the vectors."""
+        """`index` only provides the terms that snippets highlight; it is not searched. `notices`: about the vectors.
+        `trust`: how reliable a list of them is, from 0 to 1.
+        """
         self._store = store
         self._models = models
         self.reader = chunks
@@ -48,6 +51,7 @@ class VectorRetriever(Listing):
         self._index = index
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
         self._notices = tuple(notices)
+        self._trust = trust
         self._embedded: dict[str, Any] = {}
         """The vectors of the last query, by model, for use in deeper rankings."""
         self._text = ""
@@ -95,7 +99,7 @@ class VectorRetriever(Listing):
             return None
         space = SpaceQuery(middle.embedder)
         matches = self._store.search(middle.space, middle.vector, filters=query.filters, limit=query.k + 1)
-        places = [_ranked(match, space, rank) for rank, match in enumerate(matches, start=1)]
+        places = [_ranked(match, space, rank, self._trust) for rank, match in enumerate(matches, start=1)]
         hits, more = self.page(self._read(_places(places), query), query, QueryTerms())
         return HitList(hits, more=more, notices=self._notices)
 
@@ -124,7 +128,7 @@ class VectorRetriever(Listing):
         places = []
         for space, matches in found:
             for place, match in enumerate(matches, start=1):
-                ranked = _ranked(match, space, place, outstanding, explain=query.explain)
+                ranked = _ranked(match, space, place, self._trust, outstanding, explain=query.explain)
                 order = ranked.below_floor, place if by_place else -(match.similarity + space.bonus)
                 places.append((order, space, ranked))
         if len(spaces) > 1:
@@ -149,7 +153,7 @@ def _is_weak(match: VectorMatch, space: SpaceQuery) -> bool:
 
 
 def _ranked(
-    match: VectorMatch, space: SpaceQuery, place: int, outstanding: float = inf, *, explain: bool = False
+    match: VectorMatch, space: SpaceQuery, place: int, trust: float, outstanding: float = inf, *, explain: bool = False
 ) -> Ranked:
     """The ranked form of a match. Text in another script than the query's is not below the floor if its similarity is
     above `outstanding`, and so above that of all text in the query's script.
@@ -163,7 +167,7 @@ def _ranked(
         match.chunk_id,
         place,
         min(1.0, max(0.0, match.similarity)),
-        trust=_WEAK_TRUST if weak else 1.0,
+        trust=min(trust, _WEAK_TRUST) if weak else trust,
         floor=space.floor if space.floor > 0 and not weak else None,
         below_floor=match.similarity < space.floor and not stands_out,
         explanation=explanation,
