@@ -342,6 +342,15 @@ def test_auto_lists_passages_with_all_words_first_and_those_with_some_behind_the
     assert [hit.exactness for hit in hits] == [Exactness.ALL] * 8 + [Exactness.SOME] * 4
 
 
+@pytest.mark.parametrize(
+    ("query", "others"), [("C++", "C here"), ("--force", "force here"), ("_private", "private me")]
+)
+def test_signs_at_a_word_count_though_the_index_has_none(retriever_of: Retrieve, query: str, others: str) -> None:
+    short = {f"{number}.md": f"{others} {number}\n" for number in range(150)}
+    long = "Many words about something else stand in this note.\n" * 20 + f"And here is {query} for once.\n"
+    assert found(retriever_of({**short, "long.md": long}), query, match="auto")[0] == "long.md"
+
+
 def test_auto_gives_the_same_order_for_every_k_and_every_page(retriever_of: Retrieve) -> None:
     texts = ["kubectl drain", "drain a node by kubectl", "kubectl " + "filler " * 40 + "drain", "kubectl", "drain"]
     files = {f"{number:03}.md": f"{texts[number % 5]} {'word ' * (number % 7)}{number}\n" for number in range(400)}

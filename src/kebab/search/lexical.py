@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from kebab.analysis import cjk, korean
 from kebab.core import deadline
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LEAST_SCORE = 1e-12
 _VERIFIED = 100
 """Of how many passages the texts are read to see how literally they contain the words. It does not depend on k."""
+_VERIFIED_FOR_SIGNS = 500
+"""The same for a query such as C++ or --force: the store knows no signs, so it finds every passage with C or force."""
 _NEAR = 60
 """How many other characters may stand between words that are near each other."""
 _MOST_TERMS = 32
@@ -130,10 +132,11 @@ class LexicalRetriever(Listing):
             return _one_list(self._matches(tree, query, "any", depth), "any", Exactness.SOME)
         if query.match == "all":
             return _one_list(self._matches(tree, query, "all", depth), "all", _least(tree))
-        every = self._matches(tree, query, "all", max(depth, _VERIFIED))
+        verified = _VERIFIED_FOR_SIGNS if _has_signs(tree) else _VERIFIED
+        every = self._matches(tree, query, "all", max(depth, verified))
         if query.sort == "date" and every.matches:
             return _one_list(every, "all", _least(tree))
-        passages = self._most_literal_first(tree, query, every)
+        passages = self._most_literal_first(tree, query, every, verified)
         found = _Found(passages, "all", every, every.more)
         if every.more or len(passages) >= depth:
             return found._replace(more=True)
@@ -146,7 +149,7 @@ class LexicalRetriever(Listing):
         return _Found([*passages, *further], match, some, some.more, none_has_all=not passages)
 
     def _most_literal_first(
-        self, tree: QueryTree, query: SearchQuery, every: LexicalMatches
+        self, tree: QueryTree, query: SearchQuery, every: LexicalMatches, verified: int
     ) -> list[tuple[Exactness, LexicalMatch]]:
         """Passages with all words: the best ones, whose texts are read, by how literal they are, then the others."""
         matches = list(every.matches)
@@ -154,7 +157,7 @@ class LexicalRetriever(Listing):
         if not matches or not words:
             return [(_least(tree), match) for match in matches]
         wording = Wording(words, every.dropped, self.index.tokenizer)
-        best, others = matches[:_VERIFIED], matches[_VERIFIED:]
+        best, others = matches[:verified], matches[verified:]
         if wording.is_checked and (others or every.more):  # a passage with the phrase may be among the others
             known, least = {match.chunk_id for match in best}, best[-1].bm25
             for phrase in wording.phrases:
@@ -202,6 +205,12 @@ class LexicalRetriever(Listing):
                 "removed_by_filters": unfiltered - kept,
             }
         }
+
+
+def _has_signs(tree: QueryTree) -> bool:
+    """Whether a word begins or ends with a sign that is not just punctuation."""
+    words = filter(None, map(_trimmed, ([word] for word in plain_words(tree))))
+    return any(category(sign)[0] in "PS" for word in words for sign in (word[0], word[-1]))
 
 
 def _least(tree: QueryTree) -> Exactness:
