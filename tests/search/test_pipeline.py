@@ -198,6 +198,22 @@ def test_a_database_not_yet_made_is_an_empty_corpus_with_a_notice(isolated_home:
         assert not empty.path.exists()
 
 
+def test_a_database_without_passages_is_an_empty_corpus_with_a_notice(tmp_path: Path, toy: type[Toy]) -> None:
+    """Regression: the notice told to make vectors, which changed nothing."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    with toy.open(tmp_path / "kb.sqlite", toy.models(toy.embedder())) as kb:
+        kb.ingest(notes)
+        assert [codes(kb.search("okapi", mode=mode)) for mode in ("lexical", "hybrid")] == [["empty_corpus"]] * 2
+        with pytest.raises(ModelMissing, match="Nothing has been ingested yet"):
+            kb.search("okapi", mode="vector")
+        (notes / "a.md").write_text("okapi\n", encoding="utf-8")
+        kb.ingest()
+        (notes / "a.md").unlink()
+        kb.ingest()
+        assert [codes(kb.search("okapi", mode=mode)) for mode in ("lexical", "hybrid")] == [["empty_corpus"]] * 2
+
+
 def test_an_unknown_tag_is_pointed_out(kb: kebab.KnowledgeBase) -> None:
     assert codes(kb.search("okapi", mode="lexical", tags_any=["odd", "nonsense"])) == ["unknown_tag"]
     assert codes(kb.search("okapi", mode="lexical", tags_any=["ODD"])) == []

@@ -54,7 +54,7 @@ def search(session: Session, request: SearchRequest, *, without_snippets: bool =
         if reading is not None:
             return search_in(reading, session, request, without_snippets=without_snippets)
     if request.mode == "vector":
-        raise no_vectors_yet()
+        raise _nothing_ingested()
     return _no_hits(request, session.store.index_version(), [Says.EMPTY_CORPUS.notice()])
 
 
@@ -196,8 +196,8 @@ def lexical_index(reading: Reading, settings: Settings) -> LexicalIndex:
     return reading.lexical_index(weights)
 
 
-def no_vectors_yet() -> ModelError:
-    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+def _nothing_ingested() -> ModelError:
+    return ModelMissing("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
 
 
 def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels, *, is_incomplete: bool) -> ModelError:
@@ -205,8 +205,10 @@ def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels, *, is_incompl
         return ModelMissing(
             "The vectors have not come here yet.", hint="They come with the rest, when the migration goes on."
         )
+    if coverage.chunks == 0:
+        return _nothing_ingested()
     if not coverage.other_models:
-        return no_vectors_yet()
+        return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
     names = [embedder.name for embedder in models.embedders]
     made = [model.partition("@")[0] for model in coverage.other_models]
     by = f"The vectors here were made by {', '.join(made)}"
@@ -354,6 +356,8 @@ def _with_reasons(
     """The notices, with reasons if the first page has no hits or no word matches: misspelt words, or the filters."""
     if query.offset:
         return notices
+    if not hits and retrievers.lexical.index.size() == 0 and not Says.INCOMPLETE_MIGRATION.is_in(notices):
+        return [Says.EMPTY_CORPUS.notice()]
     no_words = not hits or Says.FAR_AWAY.is_in(hits.notices) or Says.SIMILAR_ONLY.is_in(hits.notices)
     if no_words and not hits.below_scores and query.mode != "vector" and not query.type_ahead:
         suggestions = retrievers.lexical.suggestions(query)
