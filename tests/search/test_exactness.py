@@ -68,6 +68,13 @@ def test_a_title_counts_less_than_the_passage() -> None:
     assert exactness("kubectl drain", f"drain {FAR} kubectl", title="kubectl") is ALL
 
 
+def test_a_query_that_repeats_its_words_for_long_is_not_looked_for_as_a_phrase() -> None:
+    """It would be compared at each place of a text that repeats them too: 9 s of CPU time for 32,000 words."""
+    assert Wording(["x"] * 64, (), SqliteTokenizer()).is_checked
+    assert not Wording(["x"] * 65, (), SqliteTokenizer()).is_checked
+    assert not Wording(["x_" * 65], (), SqliteTokenizer()).is_checked
+
+
 def test_the_wire_names_what_is_typed_a_phrase() -> None:
     assert [level.label for level in Exactness] == ["some", "all", "near", "phrase", "phrase"]
 

@@ -7,7 +7,7 @@ store gives the same answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import category, normalize
@@ -34,7 +34,9 @@ _VERIFIED_FOR_SIGNS = 500
 _NEAR = 60
 """How many other characters may stand between words that are near each other."""
 _MOST_TERMS = 32
-"""A longer query is not looked for as a phrase."""
+"""A query with more different terms is not looked for as a phrase."""
+_LONGEST_ROW = 64
+"""Nor is a longer one, even if it repeats a few terms."""
 _WORD = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile("[\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]+")
 """Latin letters with an accent, among others."""
@@ -246,7 +248,8 @@ class Wording:
         self._words = {self._terms(words[number]): None for number in telling}
         self._words.pop((), None)
         terms = {term for row in (*self._rows, *self._words) for term in row}
-        self.is_checked = 0 < len(terms) <= _MOST_TERMS
+        longest = max(map(len, self._rows), default=0)
+        self.is_checked = 0 < len(terms) <= _MOST_TERMS and longest <= _LONGEST_ROW
         if self.is_checked:
             self._verbatim = _as_typed(self.phrases[0])
             self._candidate = _beginning_like(terms)
@@ -260,7 +263,7 @@ class Wording:
             return Exactness.VERBATIM
         text = _without_accents(text)  # as the text index is
         found = [_Term(self._stem(match[0]), *match.span()) for match in self._candidate.finditer(text)]
-        if any(_rows(row, found, text) for row in self._rows):
+        if any(any(_rows(row, found, text)) for row in self._rows):
             return Exactness.PHRASE
         if self._are_near(found, text) or self._verbatim.search(_flat(title)):
             return Exactness.NEAR
@@ -296,16 +299,15 @@ class Wording:
         return self._stems[word]
 
 
-def _rows(row: _Row, found: Sequence[_Term], text: str) -> list[tuple[int, int]]:
+def _rows(row: _Row, found: Sequence[_Term], text: str) -> Iterator[tuple[int, int]]:
     """Where these terms stand in a row, with no other word between them."""
-    places = []
-    for number, first in enumerate(found):
-        here = found[number : number + len(row)] if first.term == row[0] else ()
-        if tuple(one.term for one in here) == row and not any(
-            _WORD.search(text, one.end, after.start) for one, after in pairwise(here)
-        ):
-            places.append((first.start, here[-1].end))
-    return places
+    wanted, terms = list(row), [one.term for one in found]
+    for number, term in enumerate(terms):
+        if term != row[0] or terms[number : number + len(row)] != wanted:
+            continue
+        here = found[number : number + len(row)]
+        if not any(_WORD.search(text, one.end, after.start) for one, after in pairwise(here)):
+            yield here[0].start, here[-1].end
 
 
 def _trimmed(words: Sequence[str]) -> str:
