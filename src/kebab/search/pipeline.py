@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 
 _MISSING_COUNTS = 32
-"""While vectors are missing, their list is trusted by this power of the share that is there: 0.72 at 99 %, 0.03 at 90 %."""
+"""While vectors are missing, their list is trusted by this power of the share that is there: 0.72 at 99 %, 0.03 at
+90 %.
+"""
 
 
 def search(session: Session, request: SearchRequest, *, without_snippets: bool = False) -> SearchResponse:
