@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kebab.core.errors import UsageError
@@ -72,19 +72,11 @@ def _number(value: float | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def unknown(
-    given: str,
-    known: Iterable[str],
-    aliases: Iterable[str] = (),
-    noun: str = "option",
-    written: Callable[[str], str] = str,
-) -> UsageError:
-    """The error for an unknown name. Its hint is the most similar known name, or the list of all known names.
-    `written` gives a name as it is written on a surface.
-    """
+def unknown(given: str, known: Iterable[str], aliases: Iterable[str] = (), noun: str = "option") -> UsageError:
+    """The error for an unknown name. Its hint is the most similar known name, or the list of all known names."""
     names = list(known)
     close = close_to(given, [*names, *aliases])
-    hint = f"Did you mean {written(close)}?" if close else f"Options: {', '.join(map(written, names)) or 'none'}."
+    hint = f"Did you mean {close}?" if close else f"Options: {', '.join(names) or 'none'}."
     return UsageError(f"There is no {noun} {given!r}.", hint=hint)
 
 

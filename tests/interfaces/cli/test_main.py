@@ -143,17 +143,6 @@ def test_usage_errors_are_error_objects_under_json(kb: Kb, arguments: list[str])
         assert "Traceback" not in ran.err
 
 
-def test_an_unknown_option_is_answered_with_the_flags_of_the_command(kb: Kb) -> None:
-    """Regression: kb search listed the options by their names in Python."""
-    ran = kb("search", "x", "--bogus")
-    assert ran.code == 2
-    assert "There is no search option 'bogus'." in ran.err
-    assert "--tag, --tags, " in ran.err
-    assert "_" not in ran.err
-    assert "-k, " in ran.err
-    assert "Did you mean --max-tokens?" in kb("search", "x", "--max_token").err
-
-
 def test_without_json_errors_leave_stdout_empty(kb: Kb) -> None:
     ran = kb("inspect", "doc", "x", "--db", "none.sqlite")
     assert (ran.code, ran.out) == (2, "")

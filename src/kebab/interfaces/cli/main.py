@@ -184,9 +184,15 @@ def _usage_error(error: click.ClickException) -> KebabError:
 
 
 def _unknown_option(written: str, command: click.Command) -> UsageError:
+    from kebab.search.options import OPTIONS, unknown_option
+
     flags = [one.flag for one in command.params if isinstance(one, CheckedOption)]
-    noun = "search option" if "mode" in flags else "option"
-    return unknown(written, flags, noun=noun, written=lambda name: f"--{name}" if len(name) > 1 else f"-{name}")
+    if "mode" not in flags:
+        return unknown(written, flags)
+    name = written.replace("-", "_")
+    if name in OPTIONS:  # a search option that only other commands have
+        return unknown(written, flags, noun="search option")
+    return unknown_option(name, *flags)
 
 
 def _fail(error: KebabError, as_json: bool) -> int:
