@@ -1,4 +1,4 @@
-"""The golden queries over samples/notes (R071): sound judgements, and a quality of search and answers that must not
+"""The golden queries over samples/notes: sound judgements, and a quality of search and answers that must not
 fall.
 """
 
@@ -45,7 +45,6 @@ LEAST_BY_LANGUAGE = {"en": 0.975, "ko": 0.95}
 
 
 def test_the_set_is_large_enough_and_its_ids_are_unique() -> None:
-    """R071."""
     assert len(GOLDEN) >= 50
     assert len({entry["id"] for entry in GOLDEN}) == len(GOLDEN)
     assert any("가" <= character <= "힣" for entry in GOLDEN for character in entry["query"])
@@ -75,7 +74,6 @@ def _at_least(measured: Mapping[str, float], least: Mapping[str, float], record_
 
 
 def test_lexical_search_answers_the_golden_queries(sample: Callable[..., Any], record_property: Any) -> None:
-    """R060, R071."""
     ran = sample("eval", "run", SAMPLES / "golden.yaml", "--mode", "lexical", "--json")
     assert ran.code == 0, ran.err
     _at_least(ran.json()["metrics"], LEAST_BY_WORDS, record_property)
@@ -94,7 +92,7 @@ def with_vectors(tmp_path_factory: pytest.TempPathFactory, sample_notes: Path, m
 def test_search_and_answers_as_every_user_has_them_are_as_good_as_they_were(
     kb: Callable[..., Any], with_vectors: Path, bundled_models: None, record_property: Any
 ) -> None:
-    """R071: hybrid search and answers with the bundled models, English and Korean."""
+    """Hybrid search and answers with the bundled models, English and Korean."""
     ran = kb("--db", with_vectors, "eval", "run", SAMPLES / "golden.yaml", "--ask", "--json")
     assert ran.code == 0, ran.err
     report = ran.json()

@@ -114,6 +114,11 @@ def test_a_search_may_be_asked_for_by_one_object(sample_kb: kebab.KnowledgeBase)
 def test_filters_that_no_option_names_are_refused(sample_kb: kebab.KnowledgeBase) -> None:
     with pytest.raises(UsageError):
         sample_kb.search("git", filters=kebab.SearchFilters(exclude_docs=("0" * 16,)))
+    for unsearchable in (kebab.SearchFilters(library=""), kebab.SearchFilters(library="/a/b")):
+        with pytest.raises(UsageError):
+            sample_kb.search("git", filters=unsearchable)
+    both = kebab.SearchFilters(kinds=("code", "info"))
+    assert sample_kb.search("git", filters=both).hits == sample_kb.search("git").hits
 
 
 def test_the_retrievers_of_a_knowledge_base_can_be_composed(sample_kb: kebab.KnowledgeBase) -> None:

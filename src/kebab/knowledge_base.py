@@ -473,10 +473,16 @@ def _options_of(query: SearchQuery) -> dict[str, Any]:
 def _filter_options(filters: SearchFilters) -> dict[str, Any]:
     if filters.exclude_docs:
         raise UsageError("exclude_docs is no option of search.", hint="Exclude paths with exclude_paths.")
+    if filters.library == "" or (filters.library and filters.library_version is None):
+        raise UsageError(
+            "A search goes through one library in one version.",
+            hint="Set library, and library_version; an empty version is the default branch.",
+        )
     given = {name: value for name, value in filters._asdict().items() if value}
     version = given.pop("library_version", None)
     if "library" in given:
         given["library"] = join_library(given["library"], version)
-    if "kinds" in given:
-        (given["snippet_type"],) = given.pop("kinds")
+    kinds = given.pop("kinds", ())
+    if len(kinds) == 1:
+        [given["snippet_type"]] = kinds
     return given

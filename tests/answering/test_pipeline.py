@@ -1,6 +1,4 @@
-"""Answers made of quotations: what is quoted, where it stands, when there is none, and what the gate goes by (R076,
-R179).
-"""
+"""Answers made of quotations: what is quoted, where it stands, when there is none, and what the gate goes by."""
 
 from __future__ import annotations
 
@@ -251,7 +249,7 @@ def test_a_refusal_shows_the_nearest_and_names_what_is_missing(notes: kebab.Know
 
 
 def test_filters_pass_through(notes: kebab.KnowledgeBase) -> None:
-    """R076: evidence is whatever search gives, with everything search can do."""
+    """Evidence is whatever search gives, with everything search can do."""
     question = "How often does the boiler need a service?"
     assert notes.ask(question, tags_any=["house"]).text is not None
     assert notes.ask(question, exclude_path=["boiler.md"]).text is None
@@ -262,7 +260,7 @@ def test_filters_pass_through(notes: kebab.KnowledgeBase) -> None:
 def test_r076_answers_are_the_same_whatever_found_the_passages(
     toy: type[Toy], tmp_path: Path, write_notes: WriteNotes
 ) -> None:
-    """R076: lexical, vector and hybrid hits are evidence alike; nothing of their parts is looked at."""
+    """Lexical, vector and hybrid hits are evidence alike; nothing of their parts is looked at."""
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES))
         answers = [
@@ -277,7 +275,7 @@ def test_r076_answers_are_the_same_whatever_found_the_passages(
 def test_r179_the_score_gate_is_a_floor_that_hybrid_hits_can_pass(
     toy: type[Toy], tmp_path: Path, write_notes: WriteNotes, gate: float, answered: bool
 ) -> None:
-    """R179: it compares the score between 0 and 1, of which the second hit never has all."""
+    """It compares the score between 0 and 1, of which the second hit never has all."""
     with toy.open(tmp_path / "kb.sqlite", ask_score_gate=gate) as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES))
         answer = knowledge_base.ask(
@@ -287,7 +285,7 @@ def test_r179_the_score_gate_is_a_floor_that_hybrid_hits_can_pass(
 
 
 def test_r179_passing_the_score_gate_is_not_enough(toy: type[Toy], tmp_path: Path, write_notes: WriteNotes) -> None:
-    """R179: the first hit of a hybrid search has at least half of the best score, whatever was asked."""
+    """The first hit of a hybrid search has at least half of the best score, whatever was asked."""
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES))
         answer = knowledge_base.ask("Which actor played the captain in the first boiler film?")
@@ -298,7 +296,7 @@ def test_r179_passing_the_score_gate_is_not_enough(toy: type[Toy], tmp_path: Pat
 def test_in_a_corpus_of_one_note_bm25_has_no_scores_and_there_are_answers_all_the_same(
     tmp_path: Path, write_notes: WriteNotes
 ) -> None:
-    """R179: FTS5 clamps the weight of a word that is in half of all passages to a millionth."""
+    """FTS5 clamps the weight of a word that is in half of all passages to a millionth."""
     with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes({"one.md": "# Keys\n\nThe spare key hangs in the shed.\n"}))
         answer = knowledge_base.ask("Where is the spare key?")

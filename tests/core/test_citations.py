@@ -66,7 +66,6 @@ def parsed(citation: str) -> tuple[str, type, Span | None]:
     ],
 )
 def test_each_kind_of_span_is_written_as_uri_fragment_and_as_text(span: Span, uri: str, text: str) -> None:
-    """R020, R053."""
     citation = Citation("notes/rust/kb.md", span)
     assert (citation.uri, citation.text) == (uri, text)
 
@@ -113,7 +112,6 @@ def as_read_back(span: Span) -> Span:
 @pytest.mark.parametrize("kind", SPANS)
 @given(path=PATH, data=st.data())
 def test_both_forms_read_back_to_the_same_place_for_any_path(kind: str, path: str, data: st.DataObject) -> None:
-    """R020, R053."""
     span = data.draw(SPANS[kind])
     citation = Citation(path, span)
     assert citation.kind == kind
@@ -135,12 +133,10 @@ def cited(*spans: Span, section: str | None = "Install") -> Citation:
 
 
 def test_the_citation_of_a_hit_comes_from_the_first_span() -> None:
-    """R016."""
     assert cited(LineSpan(3, 9), LineSpan(3, 4), LineSpan(7, 9)).span == LineSpan(3, 9)
 
 
 def test_a_line_span_gives_a_line_citation_with_the_section_label() -> None:
-    """R017."""
     wire = plain(citation_v1(cited(LineSpan(3, 9))))
     assert {key: wire[key] for key in ("kind", "path", "start", "end", "section")} == {
         "kind": "line", "path": "notes/a.md", "start": 3, "end": 9, "section": "Install",
@@ -148,7 +144,6 @@ def test_a_line_span_gives_a_line_citation_with_the_section_label() -> None:
 
 
 def test_a_page_span_gives_a_page_citation_with_the_section_label() -> None:
-    """R018."""
     wire = plain(citation_v1(cited(PageSpan(13))))
     assert {key: wire[key] for key in ("kind", "path", "page", "section", "uri")} == {
         "kind": "page", "path": "notes/a.md", "page": 13, "section": "Install", "uri": "notes/a.md#page=13",
@@ -168,7 +163,6 @@ def test_a_page_span_gives_a_page_citation_with_the_section_label() -> None:
     ],
 )
 def test_every_other_span_has_its_own_wire_variant(span: Span, fields: dict[str, object]) -> None:
-    """R019."""
     wire = plain(citation_v1(cited(span)))
     assert {key: wire[key] for key in fields} == fields
     assert set(wire) - set(fields) == {"schema_version", "path", "uri", "text", "content_hash"}

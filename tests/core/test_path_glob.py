@@ -1,6 +1,4 @@
-"""Path globs: what they match, that they agree with a plainer implementation, and that none takes time without end
-(R025).
-"""
+"""Path globs: what they match, that they agree with a plainer implementation, and that none takes time without end."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ from kebab.core.paths import passes, path_matches
     ],
 )
 def test_path_globs(pattern: str, path: str, expected: bool) -> None:
-    """R025: `*` stops at a slash"""
+    """`*` stops at a slash"""
     assert path_matches(pattern, path) is expected
 
 

@@ -41,7 +41,6 @@ TERMS = st.builds(
 def test_a_snippet_is_verbatim_and_within_its_limits(
     tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int
 ) -> None:
-    """R014, R015, R034."""
     snippet = SnippetMaker(tokenizer, SnippetLimits(chars)).of(text, sought)
     assert len(snippet.text) <= chars
     assert len(snippet.text.split()) <= max(1, chars // 4)
@@ -88,12 +87,10 @@ def test_highlights_are_ordered_inside_the_snippet_and_stand_on_matches(
 def test_marked_gives_the_form_of_the_web_page(
     tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, marked: str
 ) -> None:
-    """R049."""
     assert SnippetMaker(tokenizer, SnippetLimits(220)).of(text, sought).marked() == marked
 
 
 def test_sixteen_words_with_marks_and_ellipsis(tokenizer: SqliteTokenizer) -> None:
-    """R049."""
     text = "before " * 100 + "the git command " + "after " * 100
     snippet = SnippetMaker(tokenizer, SnippetLimits(64)).of(text, terms("git"))
     assert len(snippet.text.split()) <= 16
@@ -128,7 +125,6 @@ def test_a_match_wider_than_the_window_is_marked_up_to_its_edge(tokenizer: Sqlit
 
 
 def test_korean_and_emoji_count_as_characters(tokenizer: SqliteTokenizer) -> None:
-    """R015."""
     for text in ("한국어문장이길게이어진다" * 50, "🙂" * 500, "긴 문장 " * 200):
         snippet = SnippetMaker(tokenizer, SnippetLimits(60)).of(text, terms("x"))
         assert 0 < len(snippet.text) <= 60
