@@ -61,9 +61,7 @@ _ASIDE = (
     r"(?:\A|/)(?:tests?|testing|specs?|__tests__|examples?|samples?|demos?|benchmarks?|fixtures?|generated)/"
     r"|(?:\A|/)(?:test_[^/]*|conftest\.py)\Z|[._-](?:test|spec)s?\.\w+\Z|_pb2\.py\Z|\.pyi\Z|\.d\.ts\Z"
 )
-_ASKS_FOR_DEFINITION = (
-    r"\b(?:defin\w+|declar\w+|implement\w+|def|class|function|method)\b|정의|선언|구현|함수|클래스|메서드"
-)
+_ASKS_FOR_DEFINITION = r"\b(?:defined|definition|declared|declaration)\b|정의|선언"
 _ASKS_FOR_ASIDE = r"\b(?:tests?|testing|specs?|examples?|samples?|demos?|benchmarks?|fixtures?)\b|테스트|예제"
 """These patterns are compiled on first use, because most searches need none."""
 
