@@ -154,6 +154,7 @@ class VectorMatch(NamedTuple):
     """Cosine, −1 to 1."""
     primary: bool
     """Whether the searched space is the chunk's primary one. If not, another space suits the chunk's script better."""
+    doc_type: str
 
 
 class Middle(NamedTuple):

@@ -315,6 +315,7 @@ class Ranked(NamedTuple):
     score: float
     exactness: Exactness | None = None
     """How literally the passage contains the words; None in a list of vector search."""
+    doc_type: str | None = None
     trust: float = 1.0
     """How reliable the list is that this place comes from, from 0 to 1."""
     floor: float | None = None

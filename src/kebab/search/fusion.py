@@ -57,6 +57,10 @@ class Fused(NamedTuple):
         return (self.lexical and self.lexical.hit) or (self.vector and self.vector.hit)
 
     @property
+    def is_code(self) -> bool:
+        return "code" in (self.lexical and self.lexical.doc_type, self.vector and self.vector.doc_type)
+
+    @property
     def exact_rank(self) -> int | None:
         """The rank among passages with all words, which come first in the lexical list."""
         return self.lexical.rank if self.lexical and self.weights.exact else None

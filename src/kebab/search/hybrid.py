@@ -104,7 +104,15 @@ class HybridRetriever(Listing):
             return retriever.rank(side, depth)
         hits = retriever.search(side._replace(mode=mode, without_snippets=self.reader is not None))
         places = [
-            Ranked(hit.chunk_id, rank, hit.score, hit.exactness, floor=hit.retrieval.vector_floor, hit=hit)
+            Ranked(
+                hit.chunk_id,
+                rank,
+                hit.score,
+                hit.exactness,
+                floor=hit.retrieval.vector_floor,
+                doc_type=hit.doc_type,
+                hit=hit,
+            )
             for rank, hit in enumerate(hits, start=1)
         ]
         return Ranking(places, hits.more, hits.match, hits.notices, hits.terms, hits.explanation)

@@ -102,7 +102,7 @@ class LexicalRetriever(Listing):
         if found.none_has_all and found.passages and not query.offset:
             notices.insert(0, Says.SOME_WORDS.notice())
         ranked = [
-            Ranked(match.chunk_id, rank, normalised(match.bm25), exactness)
+            Ranked(match.chunk_id, rank, normalised(match.bm25), exactness, match.doc_type)
             for rank, (exactness, match) in enumerate(found.passages[:depth], start=1)
         ]
         return Ranking(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from math import inf
+from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from kebab.analysis.language import is_stop_word
@@ -108,10 +109,15 @@ class Listing(ABC):
             passages: Iterable[Read] = _newest_first(self._read(first.chunks, query), query)
         else:
             places = self._deeper_and_deeper(query, first, depth)
-            best = code_in_order(self._read_with(self.contexts, islice(places, _WINDOW), _WINDOW), query)
+            best = list(islice(places, _WINDOW))
+            code = self._code_among(best, query)
             # At these places there can be no hit of the page, and no copy of one.
             before = islice(places, max(0, query.offset - _WINDOW))
-            passages = chain(best, self._read_with(self.texts, before, _READ_AT_ONCE), self._read(places, query))
+            passages = chain(
+                self._read(code_in_order(best, code, query), query, code),
+                self._read_with(self.texts, before, _READ_AT_ONCE),
+                self._read(places, query),
+            )
         hits, more = self.page(passages, query, first.terms or QueryTerms())
         return HitList(
             hits,
@@ -146,18 +152,35 @@ class Listing(ABC):
             depth = min(depth * DEEPER, DEEPEST)
             ranking = self.candidates(query, depth)
 
-    def _read(self, places: Iterable[Fused], query: SearchQuery) -> Iterator[Read]:
+    def _code_among(self, places: Sequence[Fused], query: SearchQuery) -> Mapping[str, ChunkContext]:
+        """The passages of source code that may change their places.
+
+        A list by date stays one, and so does the list of `match=all`, which is bm25 and nothing else.
+        """
+        code = [place for place in places if place.is_code]
+        is_fixed = query.sort == "date" or query.match == "all" or query.filters.path_glob
+        if not code or is_fixed or re.search(_ASKS_FOR_ASIDE, query.text, re.IGNORECASE):
+            return {}
+        return {place.chunk_id: passage for place, passage in self._read_with(self.contexts, code, _WINDOW)}
+
+    def _read(
+        self, places: Iterable[Fused], query: SearchQuery, known: Mapping[str, ChunkContext] = MappingProxyType({})
+    ) -> Iterator[Read]:
         copies = REACH + _SOME_COPIES if query.duplicates == "fold" else 0
-        return self._read_with(self.contexts, places, query.k + 1 + copies)
+        return self._read_with(self.contexts, places, query.k + 1 + copies, known)
 
     def _read_with(
-        self, read: Callable[[Sequence[str]], Mapping[str, Any]], places: Iterable[Fused], at_once: int
+        self,
+        read: Callable[[Sequence[str]], Mapping[str, Any]],
+        places: Iterable[Fused],
+        at_once: int,
+        known: Mapping[str, ChunkContext] = MappingProxyType({}),
     ) -> Iterator[Read]:
         """Yields each place with its passage, read in batches; passages that were removed meanwhile are left out."""
         places = iter(places)
         while some := list(islice(places, at_once)):
-            chunks = {place.chunk_id: place.hit.chunk for place in some if place.hit}
-            chunks |= read([place.chunk_id for place in some if place.hit is None])
+            chunks = {**known, **{place.chunk_id: place.hit.chunk for place in some if place.hit}}
+            chunks |= read([place.chunk_id for place in some if place.chunk_id not in chunks])
             yield from ((place, chunks[place.chunk_id]) for place in some if place.chunk_id in chunks)
 
     def _hit(self, read: Read, copies: Sequence[Read], rank: int, query: SearchQuery, terms: QueryTerms) -> SearchHit:
@@ -432,22 +455,16 @@ def fold(
 # --- source code: definitions first, tests and examples last
 
 
-def code_in_order(read: Iterable[Read], query: SearchQuery) -> list[Read]:
-    """These passages, which are the first `_WINDOW`, in a better order. Those that moved say why in `Fused.moved`.
-
-    A list by date stays one, and so does the list of `match=all`, which is bm25 and nothing else.
-    """
-    best = list(read)
-    is_fixed = query.sort == "date" or query.match == "all" or query.filters.path_glob
-    has_code = any(passage.doc_type == "code" for _, passage in best)
-    if is_fixed or not has_code or re.search(_ASKS_FOR_ASIDE, query.text, re.IGNORECASE):
+def code_in_order(best: Sequence[Fused], code: Mapping[str, ChunkContext], query: SearchQuery) -> Sequence[Fused]:
+    """These places, which are the first `_WINDOW`, in a better order. Those that moved say why in `Fused.moved`."""
+    if not code:
         return best
     names = _names(query.text)
-    groups: dict[str | None, list[Read]] = {_DEFINITION: [], _CONSTANT: [], None: [], _SET_ASIDE: []}
-    for place, passage in best:
-        moved = _moved(place, passage, query, names) if passage.doc_type == "code" else None
-        groups[moved].append((place._replace(moved=moved), passage))
-    return [read for group in groups.values() for read in group]
+    groups: dict[str | None, list[Fused]] = {_DEFINITION: [], _CONSTANT: [], None: [], _SET_ASIDE: []}
+    for place in best:
+        moved = _moved(place, code[place.chunk_id], query, names) if place.chunk_id in code else None
+        groups[moved].append(place._replace(moved=moved))
+    return [place for group in groups.values() for place in group]
 
 
 def _moved(place: Fused, passage: ChunkContext, query: SearchQuery, names: set[str]) -> str | None:

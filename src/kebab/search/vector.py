@@ -170,6 +170,7 @@ def _ranked(
         trust=min(trust, _WEAK_TRUST) if weak else trust,
         floor=space.floor if space.floor > 0 and not weak else None,
         below_floor=match.similarity < space.floor and not stands_out,
+        doc_type=match.doc_type,
         explanation=explanation,
     )
 

@@ -62,7 +62,7 @@ class QdrantVectorStore(Stored):
             "query": vector.astype("float64").round(_QUERY_DIGITS).tolist(),
             "using": space,
             "filter": chosen,
-            "with_payload": ["chunk", "homes", "corpus"],
+            "with_payload": ["chunk", "homes", "corpus", "type"],
         }
         oversampling = _OVERSAMPLING.get(self._state.meta.get("quantization") or "none", 1.0)
         quantization = {"rescore": True, "oversampling": oversampling}
@@ -71,7 +71,12 @@ class QdrantVectorStore(Stored):
             params = {"hnsw_ef": max(_LEAST_EF, 2 * depth), "quantization": quantization}
             [points] = self._chunks.query({**search, "limit": depth, "params": params})
             matches = [
-                VectorMatch(payload["chunk"], point["score"], not set(as_primary).isdisjoint(payload["homes"]))
+                VectorMatch(
+                    payload["chunk"],
+                    point["score"],
+                    not set(as_primary).isdisjoint(payload["homes"]),
+                    payload["type"],
+                )
                 for point in points
                 if not self._state.is_too_new(payload := point["payload"])
             ]

@@ -203,15 +203,17 @@ class SqliteVectorStore:
         """Exact search: compares the query with every permitted chunk of these few documents; returns the closest."""
         rows = self._connection.rows_for(
             sorted(permitted.documents or ()),
-            f"""SELECT c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, v.vector
-                FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
+            f"""SELECT c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, d.doc_type, v.vector
+                FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
+                CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
                 CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.document_id IN ({{marks}})""",
             space.id,
         )
         rows = [row for row in rows if permitted.allows(*row[1:5])]
-        similarities = _products(_matrix([row[5] for row in rows], space), query).tolist()
+        similarities = _products(_matrix([row[6] for row in rows], space), query).tolist()
         found = [
-            VectorMatch(row[0], similarity, bool(row[3])) for row, similarity in zip(rows, similarities, strict=True)
+            VectorMatch(row[0], similarity, bool(row[3]), row[5])
+            for row, similarity in zip(rows, similarities, strict=True)
         ]
         return sorted(found, key=_order)[:limit]
 
@@ -275,7 +277,7 @@ class SqliteVectorStore:
         return _first_column(rows) if len(rows) <= at_most else None
 
     def _permitted_vectors(self, space: Space, ids: Array, permitted: _Permitted) -> Array:
-        return _first_column([row for row in self._chunks_of(space, ids.tolist()) if permitted.allows(*row[2:])])
+        return _first_column([row for row in self._chunks_of(space, ids.tolist()) if permitted.allows(*row[2:6])])
 
     def _similarities(self, space: Space, ids: Array, query: Array) -> tuple[Array, Array]:
         """Returns the ids that still exist, and the similarity of each vector to the query."""
@@ -301,19 +303,19 @@ class SqliteVectorStore:
                 order = _closest(similarities, len(similarities))
             some = order[start : start + step]
             similarity = dict(zip(ids[some].tolist(), similarities[some].tolist(), strict=True))
-            for vector_id, chunk_id, row, document, primary, kind in self._chunks_of(space, list(similarity)):
+            for vector_id, chunk_id, row, document, primary, kind, doc_type in self._chunks_of(space, list(similarity)):
                 if permitted.allows(row, document, primary, kind):
-                    found.append(VectorMatch(chunk_id, similarity[vector_id], bool(primary)))
+                    found.append(VectorMatch(chunk_id, similarity[vector_id], bool(primary), doc_type))
             start += len(some)
             if len(found) >= limit and (start >= len(order) or similarities[order[start]] < similarities[some[-1]]):
                 break
         return sorted(found, key=_order)[:limit]
 
     def _chunks_of(self, space: Space, vectors: list[int]) -> list[tuple[Any, ...]]:
-        """Returns vector, chunk id, row, document, primary or not, and kind of all chunks with these vectors."""
+        """Returns vector, chunk id, row, document, primary or not, kind, and document type of all chunks with these vectors."""
         # The + makes SQLite use the index of vectors instead of the index of spaces.
-        sql = f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind
-                  FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
+        sql = f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, d.doc_type
+                  FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk JOIN documents d ON d.id = c.document_id
                   WHERE +cv.space_id = ? AND cv.vector_id IN ({{marks}})"""
         return self._connection.rows_for(vectors, sql, space.id)
 
