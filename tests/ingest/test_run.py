@@ -52,6 +52,15 @@ def test_documents_are_written_soon_after_they_are_read(
     assert groups == [1, 1, 1]
 
 
+def test_the_readme_at_the_top_of_a_source_is_called_by_the_source(tmp_path: Path, write_notes: Notes) -> None:
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        kb.ingest(write_notes({"README.md": "## Usage\n\ntext\n", "a/README.md": "text\n"}), name="garden")
+        assert {document.path: document.title for document in kb.documents()} == {
+            "README.md": "garden",
+            "a/README.md": "a",
+        }
+
+
 @pytest.mark.parametrize("after", [0, 1, 7])
 def test_documents_read_before_an_interruption_are_written_and_counted(
     tmp_path: Path, write_notes: Notes, after: int

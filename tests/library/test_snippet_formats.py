@@ -222,7 +222,7 @@ def test_parts_of_a_long_example_contain_only_code(path: str, text: str) -> None
 
 def test_a_heading_is_removed_only_if_title_or_breadcrumb_has_it() -> None:
     (snippet,) = snippets("a.md", "## Small\n\n# Big\n\nText.\n")
-    assert (snippet.breadcrumb, snippet.title, snippet.content) == ("Widget", "Big", "## Small\n\n# Big\n\nText.")
+    assert (snippet.breadcrumb, snippet.title, snippet.content) == ("Widget > a", "Big", "## Small\n\n# Big\n\nText.")
 
 
 def test_titles_have_one_line() -> None:

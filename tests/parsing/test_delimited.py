@@ -25,7 +25,7 @@ def test_a_block_has_twenty_rows() -> None:
         ("table", 21, 40),
         ("table", 41, 46),
     ]
-    assert (document.title, document.metadata) == ("list of things.csv", {"columns": ["name", "price"]})
+    assert (document.title, document.metadata) == ("list of things", {"columns": ["name", "price"]})
     assert (document.doc_type, document.format, document.warnings) == ("note", "csv", ())
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.parsing.markdown import alias_list, date_of, lang_of, read_front_matter, title_of, trust_of, words_of
+from kebab.parsing.markdown import alias_list, date_of, declared_title, lang_of, read_front_matter, trust_of, words_of
 
 BODY = "# Body\n"
 
@@ -282,6 +282,6 @@ def test_trust_is_one_of_three_levels_or_a_warning() -> None:
 
 
 def test_a_title_is_one_line_of_text() -> None:
-    assert title_of({"title": "  A \n title "}) == "A title"
-    assert title_of({"title": 2024}) == "2024"
-    assert title_of({"title": ["no"]}) == title_of({}) == ""
+    assert declared_title({"title": "  A \n title "}) == "A title"
+    assert declared_title({"title": 2024}) == "2024"
+    assert declared_title({"title": ["no"]}) == declared_title({}) == ""

@@ -118,6 +118,12 @@ def test_xhtml_elements_close_themselves() -> None:
     assert document.title == "a"
 
 
+def test_a_page_without_a_title_is_called_by_its_h1_at_the_top_else_by_its_file() -> None:
+    assert parse("<h1>Top</h1><p>text</p>").title == "Top"
+    assert parse("<h2>Section</h2><h1>Later</h1>", "site/plan.html").title == "plan"
+    assert parse("<p>text</p>", "site/index.html").title == "site"
+
+
 @pytest.mark.parametrize("charset", ["euc-kr", "utf-8", "shift_jis", "windows-1252", "gb2312"])
 def test_the_declared_encoding_is_taken(charset: str) -> None:
     words = {"euc-kr": "한글 문서", "utf-8": "한글 é", "shift_jis": "日本語", "windows-1252": "café", "gb2312": "中文"}[

@@ -76,14 +76,47 @@ def test_front_matter_gives_title_tags_aliases_language_trust_date_and_keeps_the
     ("text", "title"),
     [
         ("---\ntitle: From matter\n---\n# Heading\n", "From matter"),
-        ("text\n\n## Lower\n\n# Higher\n", "Higher"),
-        ("## Only\n", "Only"),
+        ("# First\n\ntext\n\n# Second\n", "First"),
+        ("Whole\n=====\n\ntext\n", "Whole"),
+        ("## Lower\n\n# Higher\n", "a"),
+        ("text\n\n# Section\n", "a"),
+        ("- a list\n\n# Section\n", "a"),
+        ("> quoted\n\n# Section\n", "a"),
+        ("---\n\n# Section\n", "a"),
+        ("## Only\n", "a"),
         ("no heading at all\n", "a"),
         ("#\n\ntext\n", "a"),
     ],
 )
-def test_the_title_comes_from_front_matter_else_the_highest_heading_else_the_file_name(text: str, title: str) -> None:
+def test_the_title_comes_from_front_matter_else_the_heading_at_the_top_else_the_file_name(
+    text: str, title: str
+) -> None:
     assert parsed(text).title == title
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "[![badge](a.svg)](https://b.org) [Home](c.md)",
+        '<p align="center"><img src="logo.svg"></p>',
+        "<!-- a comment -->",
+        "#tag #other",
+        "(a-label)=",
+        ":::{note}",
+        "{% include nav.html %}",
+        "import Tabs from '@theme/Tabs';",
+        "[[Home]] | [[Index]]",
+    ],
+)
+def test_marks_and_links_may_stand_above_the_title(above: str) -> None:
+    assert parsed(f"{above}\n\n# Title\n\ntext\n").title == "Title"
+
+
+@pytest.mark.parametrize("name", ["README.md", "readme.markdown", "index.md", "_index.md"])
+def test_a_readme_or_an_index_is_called_by_its_folder(name: str) -> None:
+    assert parsed("text", f"work/garden/{name}").title == "garden"
+    assert parsed("# Own\n", f"work/garden/{name}").title == "Own"
+    assert parsed("text", name).title == name.partition(".")[0]
 
 
 def test_malformed_front_matter_is_a_warning_and_still_searchable_text() -> None:

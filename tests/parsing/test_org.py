@@ -65,7 +65,7 @@ def test_keywords_give_title_tags_and_author() -> None:
     document = parse(PAGE)
     assert (document.title, document.tags, document.metadata) == ("My notes", ("work", "회의"), {"author": "Kim"})
     assert parse("* A heading\n#+TITLE: too late").title == "A heading"
-    assert parse("text").title == "a"
+    assert parse("** Lower\n* A heading\n").title == parse("text").title == "a"
 
 
 def test_many_unclosed_blocks_take_little_time() -> None:

@@ -25,8 +25,11 @@ def test_an_empty_text_has_no_blocks(text: str) -> None:
     assert parsed(text).blocks == ()
 
 
-def test_the_title_is_the_file_name() -> None:
-    assert parsed("x", "a/b/packing-list.txt").title == "packing-list.txt"
+def test_the_title_is_the_file_name_without_an_extension_that_says_nothing() -> None:
+    assert parsed("x", "a/b/packing-list.txt").title == "packing-list"
+    assert parsed("x", "a/b/server.log").title == "server.log"
+    assert parsed("x", "a/b/LICENSE").title == "LICENSE"
+    assert parsed("x", "a/b/README.txt").title == parsed("x", "a/b/README").title == "b"
 
 
 def test_a_hash_in_a_text_file_is_no_heading_and_dashes_are_no_front_matter() -> None:

@@ -90,3 +90,8 @@ def test_the_order_of_adornments_gives_the_levels_of_titles() -> None:
 )
 def test_only_adorned_lines_are_titles(text: str, expected: list[str]) -> None:
     assert [block.kind for block in parse(text).blocks] == expected
+
+
+def test_the_title_is_the_heading_at_the_top_below_labels_and_directives() -> None:
+    assert parse(":orphan:\n\n.. _pip list:\n\n========\npip list\n========\n\ntext\n").title == "pip list"
+    assert parse("A sentence.\n\nSection\n=======\n").title == "a"

@@ -368,10 +368,12 @@ class Ingest:
             self.report.unchanged += 1
             return None
         parser = self._parser_for(file.path)
+        # The name of the source comes first, because a README is called by its folder.
+        path = f"{source.name}/{file.path}" if source.kind == "folder" else file.path
         if elsewhere := isinstance(parser, BackgroundParser):
-            parsed = parser.begin(read.data, file.path)
+            parsed = parser.begin(read.data, path)
         else:
-            parsed = partial(parser.parse, read.data, file.path)
+            parsed = partial(parser.parse, read.data, path)
         trust = source.trust_level
         document = partial(self._document, source.name, file.path, parsed, state, read.modified, trust)
         return _Begun(file.path, known is None, read.size, document, elsewhere, time.perf_counter() - started)

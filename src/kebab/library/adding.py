@@ -329,7 +329,8 @@ class LibraryIndexing:
         if file.size > self._settings.ingest.max_file_mb * 2**20:
             raise errors.ParseError("The file is too large.", reason="too_large")
         data = reader.read(file)
-        parsed, chunks = chunked(partial(self._parser(file.path).parse, data, file.path), self._chunker)
+        path = f"{library_id}/{file.path}"  # a README is called by its folder
+        parsed, chunks = chunked(partial(self._parser(file.path).parse, data, path), self._chunker)
         content = sha256(data).hexdigest()
         state = ports.FileState(len(data), None, content, wanted.fingerprint)
         date = parsed.date or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kebab.analysis.language import language_of
 from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument
-from kebab.core.paths import file_stem
+from kebab.core.paths import file_name, file_stem
 from kebab.core.text import line_starts, nfc, storable, whole_characters
 from kebab.parsing.file_types import classify
 
@@ -19,6 +19,9 @@ BLOCK_BREAK = "\u2029"
 NEVER_INSIDE = str.maketrans({PAGE_BREAK: " ", "\0": " "})
 """Characters that extracted text must not contain."""
 _LONGEST_HEADING = 200
+_CALLED_BY_FOLDER = frozenset(("readme", "index", "_index"))
+_ABOVE_TITLE = ("<", "[", "![", "(", "{", ".. ", ":", "%", "#", "import ")
+"""How a paragraph begins that may stand above a title: badges, links, tags, labels, directives and includes."""
 
 # Strings, which `re` compiles at first use: most searches read no heading with markup.
 _IMAGE_OR_LINK = r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])"
@@ -46,16 +49,28 @@ def document(path: str, text: str, blocks: Iterable[Block], title: str, **detail
     return ParsedDocument(text, title, tuple(blocks), doc_type, format_, lang, **details)
 
 
-def title_of(declared: str, blocks: Iterable[Block], path: str) -> str:
-    """The declared title, else the first heading, else the file's name: one line, never empty."""
-    name = file_stem(path)
-    return storable(" ".join(declared.split())) or first_heading(blocks) or storable(" ".join(name.split())) or path
+def title_of(declared: str, path: str, text: str = "", blocks: Iterable[Block] = ()) -> str:
+    """The declared title, else the heading at the top, else the file's name: one line, never empty."""
+    return storable(" ".join(declared.split())) or _top_heading(text, blocks) or _name_of(path) or path
 
 
-def first_heading(blocks: Iterable[Block]) -> str:
-    """The title of the first heading among those of the highest level, or an empty string."""
-    headings = [block for block in blocks if block.kind == "heading" and block.title]
-    return min(headings, key=lambda block: block.level).title if headings else ""
+def _top_heading(text: str, blocks: Iterable[Block]) -> str:
+    """The heading of the first level that begins the text, or an empty string. A lower heading names a section."""
+    for block in blocks:
+        if block.kind == "heading":
+            return block.title if block.level == 1 else ""
+        above = text[block.start : block.end].lstrip()
+        if block.kind not in ("paragraph", "html") or not above.startswith(_ABOVE_TITLE):
+            return ""
+    return ""
+
+
+def _name_of(path: str) -> str:
+    """The file's name without its extension; a README or an index is called by its folder."""
+    folder, name = path.rpartition("/")[0], file_stem(path)
+    if folder and name.casefold() in _CALLED_BY_FOLDER:
+        name = file_name(folder)
+    return storable(" ".join(name.split()))
 
 
 def plain_heading(source: str) -> str:

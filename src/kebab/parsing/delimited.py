@@ -6,7 +6,6 @@ import csv
 from collections.abc import Iterator
 
 from kebab.core.documents import ParsedDocument
-from kebab.core.paths import file_name
 from kebab.core.text import decode, storable
 from kebab.parsing.building import FileParser, LineBlock, as_ranges, document, title_of
 
@@ -19,7 +18,7 @@ _LONGEST_HEADER = 10_000
 
 
 class DelimitedParser(FileParser):
-    version = "csv-1"
+    version = "csv-2"
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
@@ -34,7 +33,7 @@ class DelimitedParser(FileParser):
             path,
             text,
             blocks,
-            title_of(file_name(path), (), path),
+            title_of("", path),
             metadata={"columns": columns} if columns else {},
             warnings=(f"{left_out:,} rows after the first {_MOST_ROWS:,} are left out",) if left_out else (),
             encoding=encoding,

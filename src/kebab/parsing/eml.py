@@ -45,7 +45,7 @@ Letter: TypeAlias = "Message[str, str]"
 
 
 class EmlParser(FileParser):
-    version = "eml-2"
+    version = "eml-3"
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         letter = read_letter(data)
@@ -67,7 +67,7 @@ class EmlParser(FileParser):
             path,
             written.text,
             written.blocks,
-            title_of(headers.get("Subject", ""), (), path),
+            title_of(headers.get("Subject", ""), path),
             date=_date(headers.get("Date", "")),
             metadata={name.lower(): headers[name] for name in ("From", "To", "Cc", "Date") if name in headers},
             chapters=tuple(written.chapters),

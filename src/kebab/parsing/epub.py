@@ -18,7 +18,7 @@ _MOST_CHAPTERS = 5000
 
 
 class EpubParser(FileParser):
-    version = "epub-2"
+    version = "epub-3"
     keeps_lines = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -43,7 +43,7 @@ class EpubParser(FileParser):
             path,
             extracted.text,
             extracted.blocks,
-            title_of(known.get("title", ""), extracted.blocks, path),
+            title_of(known.get("title", ""), path, extracted.text, extracted.blocks),
             lang=_primary(known.get("language", "")),
             chapters=tuple(extracted.chapters),
             metadata={"author": author} if (author := known.get("creator")) else {},

@@ -61,12 +61,12 @@ _ROWS = _CELLS | {"tr", "table"}
 
 
 class HtmlParser(FileParser):
-    version = "html-2"
+    version = "html-3"
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         source, encoding = decode_page(data)
         page = PageReader(source, marked=True).read()
-        title = title_of(page.title, page.blocks, path)
+        title = title_of(page.title, path, page.text, page.blocks)
         return document(path, page.text, page.blocks, title, lang=page.lang, encoding=encoding)
 
 

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
-from kebab.core.paths import file_stem
 from kebab.core.search import TRUST_LEVELS
 from kebab.core.text import decode, nfc, read_toml
-from kebab.parsing.building import FileParser, as_ranges, first_heading, plain_heading
+from kebab.parsing.building import FileParser, as_ranges, plain_heading, title_of
 from kebab.parsing.file_types import classify
 from kebab.parsing.markdown_blocks import iter_blocks
 
@@ -28,7 +27,7 @@ _WITHOUT_TAGS = frozenset({"code", "html", "table"})
 
 
 class MarkdownParser(FileParser):
-    version = "markdown-2"
+    version = "markdown-3"
     isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -40,6 +39,7 @@ class MarkdownParser(FileParser):
 def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding: str = "utf-8") -> ParsedDocument:
     matter = read_front_matter(text)
     blocks = _blocks(text, matter.end or matter.unread_end)
+    title = title_of(declared_title(matter.values), path, text, blocks)
     if matter.unread_end:
         blocks = (Block("code", 0, matter.unread_end), *blocks)  # searchable, but neither heading nor title
     if not blocks and matter.end:
@@ -48,7 +48,7 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
     date, date_warning = date_of(matter.values)
     return ParsedDocument(
         text=text,
-        title=title_of(matter.values) or first_heading(blocks) or nfc(file_stem(path)),
+        title=title,
         blocks=blocks,
         doc_type=doc_type,
         format=format,
@@ -161,7 +161,7 @@ def _plain(value: Any, count: list[int]) -> Any:
     return str(value)
 
 
-def title_of(values: dict[str, Any]) -> str:
+def declared_title(values: dict[str, Any]) -> str:
     title = values.get("title")
     return " ".join(nfc(str(title)).split()) if isinstance(title, str | int | float) else ""
 

@@ -67,7 +67,7 @@ class _Part(NamedTuple):
 
 
 class NotebookParser(FileParser):
-    version = "ipynb-3"
+    version = "ipynb-4"
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         source, encoding = decode(data)
@@ -77,7 +77,7 @@ class NotebookParser(FileParser):
         lang = _first(source, strings, *_LANGUAGES)
         text, parts = _written(source, strings, kinds)
         blocks = [block for part in parts for block in _blocks(part, kinds.get(part.cell, "code"), lang)]
-        title = title_of(_first(source, strings, ("/", "metadata", "title")), blocks, path)
+        title = title_of(_first(source, strings, ("/", "metadata", "title")), path, text, blocks)
         return document(path, text, blocks, title, metadata={"language": lang} if lang else {}, encoding=encoding)
 
 

@@ -24,7 +24,7 @@ _IN_RUN = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
 class DocxParser(FileParser):
-    version = "docx-2"
+    version = "docx-3"
     keeps_lines = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -169,7 +169,7 @@ _FURNITURE = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
 
 
 class PptxParser(FileParser):
-    version = "pptx-1"
+    version = "pptx-2"
     keeps_lines = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -278,7 +278,7 @@ _LAST_DAY = 2_958_466
 
 
 class XlsxParser(FileParser):
-    version = "xlsx-1"
+    version = "xlsx-2"
     keeps_lines = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:

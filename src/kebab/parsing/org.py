@@ -23,7 +23,7 @@ _KINDS = {"src": "code", "example": "code", "export": "code", "quote": "quote", 
 
 
 class OrgParser(FileParser):
-    version = "org-1"
+    version = "org-2"
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
@@ -35,7 +35,7 @@ class OrgParser(FileParser):
             path,
             text,
             blocks,
-            title_of(keywords.get("title", ""), blocks, path),
+            title_of(keywords.get("title", ""), path, text, blocks),
             tags=tuple(dict.fromkeys(tags)),
             metadata={key: storable(keywords[key]) for key in ("author", "date") if keywords.get(key)},
             encoding=encoding,

@@ -13,7 +13,7 @@ from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.paths import file_name
 from kebab.core.text import decode, nfc
-from kebab.parsing.building import FileParser, document
+from kebab.parsing.building import FileParser, document, title_of
 from kebab.parsing.file_types import classify
 
 _PARAGRAPH_BREAK = re.compile(r"\n(?:[ \t\r]*\n)+")
@@ -71,7 +71,7 @@ _MARKER = re.compile(
 
 
 class PlainTextParser(FileParser):
-    version = "text-2"
+    version = "text-3"
     isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -80,7 +80,8 @@ class PlainTextParser(FileParser):
         if doc_type == "code":
             refuse_generated(text, path, format_)
         blocks = paragraphs(text, "code" if doc_type == "code" else "paragraph")
-        return document(path, text, blocks, nfc(file_name(path)), encoding=encoding)
+        title = title_of("", path) if format_ == "txt" else nfc(file_name(path))
+        return document(path, text, blocks, title, encoding=encoding)
 
 
 def paragraphs(text: str, kind: str, start: int = 0, end: int | None = None) -> list[Block]:

@@ -23,12 +23,12 @@ _SHORT = 4
 
 
 class RestructuredTextParser(FileParser):
-    version = "rst-3"
+    version = "rst-4"
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
         blocks = rst_blocks(text)
-        return document(path, text, blocks, title_of("", blocks, path), encoding=encoding)
+        return document(path, text, blocks, title_of("", path, text, blocks), encoding=encoding)
 
 
 def rst_blocks(text: str) -> tuple[Block, ...]:

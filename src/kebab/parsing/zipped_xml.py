@@ -257,8 +257,8 @@ def office_document(
     paged: bool = False,
     warnings: Sequence[str] = (),
 ) -> ParsedDocument:
-    """Makes a document of the extracted text and the properties of the file. With `headings_title`, the first heading
-    replaces a missing title.
+    """Makes a document of the extracted text and the properties of the file. With `headings_title`, the heading at the
+    top replaces a missing title.
     """
     names = {"creator": "author", "created": "created", "keywords": "keywords", "subject": "subject"}
     known: dict[str, str] = {}
@@ -271,7 +271,7 @@ def office_document(
         path,
         extracted.text,
         extracted.blocks,
-        title_of(known.get("title", ""), extracted.blocks if headings_title else (), path),
+        title_of(known.get("title", ""), path, extracted.text, extracted.blocks if headings_title else ()),
         metadata={name: value for key, name in names.items() if (value := known.get(key))},
         warnings=tuple(warnings),
         paged=paged,
