@@ -227,10 +227,8 @@ def _one_list(matches: LexicalMatches, match: str, exactness: Exactness) -> _Fou
 # --- exactness
 
 
-class _Term(NamedTuple):
-    term: str
-    start: int
-    end: int
+_Place = tuple[int, int, str]
+"""Where a term begins and ends in a text, and the term."""
 
 
 class Wording:
@@ -252,7 +250,7 @@ class Wording:
         self.is_checked = 0 < len(terms) <= _MOST_TERMS and longest <= _LONGEST_ROW
         if self.is_checked:
             self._verbatim = _as_typed(self.phrases[0])
-            self._candidate = _beginning_like(terms)
+            self._candidates = _beginning_like(terms)
 
     def exactness_of(self, title: str, headings: Sequence[str], text: str) -> Exactness:
         """How literally a passage that has all the words has them. The title counts less than the passage itself."""
@@ -262,20 +260,23 @@ class Wording:
         if self._verbatim.search(text):
             return Exactness.VERBATIM
         text = _without_accents(text)  # as the text index is
-        found = [_Term(self._stem(match[0]), *match.span()) for match in self._candidate.finditer(text)]
+        places = sorted({match.span() for pattern in self._candidates for match in pattern.finditer(text)})
+        found = [(start, end, self._stem(text[start:end])) for start, end in places]
         if any(any(_rows(row, found, text)) for row in self._rows):
             return Exactness.PHRASE
         if self._are_near(found, text) or self._verbatim.search(_flat(title)):
             return Exactness.NEAR
         return Exactness.ALL
 
-    def _are_near(self, found: Sequence[_Term], text: str) -> bool:
+    def _are_near(self, found: Sequence[_Place], text: str) -> bool:
         """Whether some part of the text has all words and little else."""
         if len(self._words) < 2:
             return False
-        places = sorted((*place, word) for word in self._words for place in _rows(word, found, text))
+        places: list[tuple[int, int, _Row]]
+        places = [(start, end, (term,)) for start, end, term in found if (term,) in self._words]
+        places += [(*place, word) for word in self._words if len(word) > 1 for place in _rows(word, found, text)]
         last: dict[_Row, tuple[int, int]] = {}
-        for start, end, word in places:
+        for start, end, word in sorted(places):
             last[word] = (start, end)
             if len(last) == len(self._words):
                 own = sum(ends - starts for starts, ends in last.values())
@@ -294,20 +295,21 @@ class Wording:
         return tuple(self._stem(run.text) for run in runs)
 
     def _stem(self, word: str) -> str:
-        if word not in self._stems:
-            self._stems[word] = word if cjk.has_cjk(word) else "".join(self._tokenizer.stems(word))
-        return self._stems[word]
+        stem = self._stems.get(word)
+        if stem is None:
+            stem = self._stems[word] = word if cjk.has_cjk(word) else "".join(self._tokenizer.stems(word))
+        return stem
 
 
-def _rows(row: _Row, found: Sequence[_Term], text: str) -> Iterator[tuple[int, int]]:
+def _rows(row: _Row, found: Sequence[_Place], text: str) -> Iterator[tuple[int, int]]:
     """Where these terms stand in a row, with no other word between them."""
-    wanted, terms = list(row), [one.term for one in found]
+    wanted, terms = list(row), [term for _, _, term in found]
     for number, term in enumerate(terms):
         if term != row[0] or terms[number : number + len(row)] != wanted:
             continue
         here = found[number : number + len(row)]
-        if not any(_WORD.search(text, one.end, after.start) for one, after in pairwise(here)):
-            yield here[0].start, here[-1].end
+        if not any(_WORD.search(text, one[1], after[0]) for one, after in pairwise(here)):
+            yield here[0][0], here[-1][1]
 
 
 def _trimmed(words: Sequence[str]) -> str:
@@ -334,13 +336,15 @@ def _as_typed(phrase: str) -> re.Pattern[str]:
     return re.compile(r"\s+".join([first, *others]) + after)
 
 
-def _beginning_like(terms: set[str]) -> re.Pattern[str]:
-    """A pattern that finds all words that may have one of these stems, and all CJK runs among the terms."""
-    patterns = sorted((re.escape(term) for term in terms if cjk.has_cjk(term)), key=len, reverse=True)
-    for term in sorted(terms):
-        if not cjk.has_cjk(term):  # a word with the same stem begins with all of the stem but its last letter
-            patterns.append(f"{_beginning_with(term[:-1] or term)}{_letter(term)}*")
-    return re.compile("|".join(patterns))
+def _beginning_like(terms: set[str]) -> list[re.Pattern[str]]:
+    """Patterns that find all words that may have one of these stems, and all CJK runs among the terms. Each word has
+    its own pattern, because `re` skips fast to the places of one beginning, and slowly to those of several.
+    """
+    runs = sorted((re.escape(term) for term in terms if cjk.has_cjk(term)), key=len, reverse=True)
+    # A word with the same stem begins with all of the stem but its last letter.
+    words = [(term[:-1] or term, _letter(term)) for term in sorted(terms) if not cjk.has_cjk(term)]
+    patterns = [f"{_beginning_with(beginning)}{letter}*" for beginning, letter in words]
+    return list(map(re.compile, [*patterns, *(["|".join(runs)] if runs else [])]))
 
 
 def _beginning_with(letters: str) -> str:
