@@ -35,7 +35,7 @@ def test_codes_are_unique_and_the_query_error_is_invalid_query() -> None:
 
 
 def test_an_error_carries_message_hint_and_path_onto_the_wire() -> None:
-    for class_ in list(every_class()):
+    for class_ in set(every_class()) - {errors.VectorsOff}:  # whose message is always the same
         extra = {"reason": "binary"} if class_ is ParseError else {}
         error = class_("What happened.", hint="What to do.", path="a.md", **extra)
         wire = error_v1(error, id="q1")

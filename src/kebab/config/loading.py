@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kebab.config.settings import ChunkingSettings, SettingField, Settings, all_settings
 from kebab.core.addresses import masked_address
 from kebab.core.checking import checked, close_to, from_text
-from kebab.core.errors import ConfigError, UsageError
+from kebab.core.errors import ConfigError, UsageError, file_errors
 
 NOT_SETTINGS = frozenset({"KEBAB_CONFIG", "KEBAB_DB"})
 """Environment variables for the flags --config and --db, which are not settings."""
@@ -138,11 +138,8 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
     import tomllib
 
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.", path=str(path)
-        ) from error
+        with file_errors(path, "cannot be read", "Check its permissions.", ConfigError):
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{path} cannot be read: {error}", hint="Correct the line, or see: kb init --force", path=str(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kebab.config.loading import load_settings
-from kebab.core.errors import ConfigError
+from kebab.core.errors import ConfigError, file_errors
 from kebab.core.files import make_folder, open_file
 
 _SECTION = re.compile(r"\s*\[\s*(?P<name>[\w.-]+)\s*\]\s*(#.*)?")
@@ -19,7 +19,7 @@ def set_values(path: Path, values: Mapping[str, Any]) -> None:
 
     Replaces the file in one step, and only if the new settings are valid.
     """
-    try:
+    with file_errors(path, "cannot be written", "Name another with --config.", ConfigError):
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
         for key, value in values.items():
             section, name = key.split(".")
@@ -34,10 +34,6 @@ def set_values(path: Path, values: Mapping[str, Any]) -> None:
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)
-        ) from error
 
 
 def _with_value(text: str, section: str, name: str, value: str) -> str:

@@ -119,14 +119,9 @@ class ModelMissing(ModelError, code="no_vectors"):
 class VectorsOff(ModelMissing, code="vectors_off"):
     """The settings turn vectors off."""
 
-    def __init__(
-        self,
-        message: str = "Vectors are turned off (embedding.model is none).",
-        *,
-        hint: str | None = "Set embedding.model to bundled, then: kb ingest",
-        path: str | None = None,
-    ) -> None:
-        super().__init__(message, hint=hint, path=path)
+    def __init__(self) -> None:
+        hint = "Set embedding.model to bundled, then: kb ingest"
+        super().__init__("Vectors are turned off (embedding.model is none).", hint=hint)
 
 
 class ModelCorrupt(ModelError, code="model_corrupt"):

@@ -1,10 +1,12 @@
-"""Reads files that others may change or replace at any moment, and creates files that only their owner can read.
+"""Reads files that others may change or replace at any moment, locks files, and creates files that only their owner
+can read.
 
 The mode is set at creation, so that nobody else can open a file in between. Existing files and folders keep their mode.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import time
@@ -13,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
-_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LEASE_S = 10.0
 
 
@@ -26,7 +28,7 @@ def open_regular(path: str | os.PathLike[str], *, follow_link: bool = True) -> F
 
     Checks the opened file, not the path, because the file may be replaced at any moment.
     """
-    descriptor = _opened(path, _FLAGS if follow_link else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = _opened(path, _FLAGS if follow_link else _FLAGS | os.O_NOFOLLOW)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise NotRegular(None, "it is not a regular file", os.fspath(path))
@@ -52,6 +54,22 @@ def read_regular(path: str | os.PathLike[str], most_bytes: int = -1, *, follow_l
     """The bytes of a regular file, at most `most_bytes` of them; OSError for anything else."""
     with open_regular(path, follow_link=follow_link) as file:
         return file.read(most_bytes)
+
+
+# --- locks
+
+
+def lock_file(path: Path, *, shared: bool = False) -> int | None:
+    """Locks a file, which is created if it is missing, and returns its descriptor; None while another process has the
+    lock. Closing the descriptor ends the lock, also if the process is killed.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    with suppress(OSError):
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_ino == path.stat().st_ino:  # a deleted file would exclude no other process
+            return descriptor
+    os.close(descriptor)
+    return None
 
 
 # --- private files

@@ -41,13 +41,6 @@ def path_matches(pattern: str, path: str) -> bool:
     return _compiled(pattern).fullmatch(path) is not None
 
 
-def passes(pattern: str, path: str) -> bool:
-    """Whether a path passes the filter `path`, which is a glob, a path, or a folder (matching everything below it)."""
-    if set("*?[") & set(pattern):
-        return path_matches(pattern, path)
-    return path == pattern or path.startswith(pattern.rstrip("/") + "/")
-
-
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
     *parts, last = _parts(_tokens(pattern), _CROSSING)

@@ -25,7 +25,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from kebab.core.addresses import shown_address, without_credentials, without_password
 from kebab.core.errors import SourceError, file_errors
-from kebab.core.files import UMASK, make_file, make_folder
+from kebab.core.files import UMASK, lock_file, make_file, make_folder
 from kebab.core.ports import TreeFile
 
 PASSWORD_HINT = "A password is not kept: put it into ~/.netrc, or run kb lib add with it in the address again."
@@ -166,7 +166,7 @@ class GitMirror:
             self._ends = time.monotonic() + self._limits.seconds
             try:
                 self._fetch(f"+{theirs}:{ours}", lock)
-                return GitTree(self, self._commit(ours, called), _lock(self._folder, "reading", fcntl.LOCK_SH))
+                return GitTree(self, self._commit(ours, called), _lock(self._folder, "reading", shared=True))
             except _TooMuch:
                 _delete(self._folder)  # a fetch with a higher limit starts anew
                 raise
@@ -325,7 +325,7 @@ def _fetch_lock(folder: Path, seconds: float) -> Iterator[int]:
     lock = None
     while lock is None:
         try:
-            lock = _lock(folder, "fetching", fcntl.LOCK_EX)
+            lock = _lock(folder, "fetching")
         except BlockingIOError:
             if time.monotonic() > ends:
                 message = f"Another process has been fetching this repository for longer than {seconds:g} seconds."
@@ -342,25 +342,22 @@ def _fetch_lock(folder: Path, seconds: float) -> Iterator[int]:
 @contextmanager
 def _unread_mirror(folder: Path) -> Iterator[None]:
     """Locks the mirror while no process reads it, else BlockingIOError. The caller holds the lock for fetching."""
-    lock = _lock(folder, "reading", fcntl.LOCK_EX)
+    lock = _lock(folder, "reading")
     try:
         yield
     finally:
         os.close(lock)
 
 
-def _lock(folder: Path, name: str, kind: int) -> int:
+def _lock(folder: Path, name: str, *, shared: bool = False) -> int:
     """Locks a file beside the mirror and returns its descriptor; BlockingIOError if another process has the lock."""
     path = folder.with_name(f"{folder.name}.{name}")
     with file_errors(path, "cannot be written", "Check its permissions."):
         make_folder(path.parent)
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    with suppress(OSError):
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-        if os.fstat(lock).st_ino == path.stat().st_ino:  # it may have been deleted with its mirror in between
-            return lock
-    os.close(lock)
-    raise BlockingIOError
+        lock = lock_file(path, shared=shared)
+    if lock is None:
+        raise BlockingIOError
+    return lock
 
 
 def _delete(folder: Path) -> bool:

@@ -315,7 +315,7 @@ def _vector_check(session: Session) -> Check:
 
 def _disk_check(path: Path) -> Check:
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
-    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
         return Check("disk", True, f"{NOT_CHECKED}: it is read-only")
     free = shutil.disk_usage(folder).free
     hint = "Free some space: ingest needs room for its index."
@@ -324,7 +324,7 @@ def _disk_check(path: Path) -> Check:
 
 def _privacy_check(paths: Iterable[Path]) -> Check:
     """Checks that other users of this machine cannot open the files. The hint is a command that prevents it."""
-    may_change = [path for path in sorted(paths) if os.name == "posix" and os.access(path, os.W_OK)]
+    may_change = [path for path in sorted(paths) if os.access(path, os.W_OK)]
     too_open = [path for path in may_change if path.stat().st_mode & 0o077]
     if not too_open:
         return Check("privacy", True, "only you can open what Kebab keeps here")

@@ -60,11 +60,8 @@ def _at_line(editor: str, file: str, line: int) -> list[str]:
 def _open_by_system(file: Path, citation: str) -> int:
     """Opens a file such as a PDF with the system's program for it, which cannot be told the page or line."""
     opener = "open" if sys.platform == "darwin" else "xdg-open"
-    if sys.platform != "win32" and which(opener) is None:
+    if which(opener) is None:
         message = f"{file} is no text for an editor, and {opener} is not installed to open it with its own program."
         raise UsageError(message, hint=f"Open it yourself, or read the passage with: kb fetch span '{citation}'")
     remark(f"opening {file}; the passage is {citation}")
-    if sys.platform == "win32":
-        os.startfile(file)
-        return 0
     return subprocess.run([opener, str(file)], check=False).returncode

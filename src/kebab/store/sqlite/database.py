@@ -13,7 +13,17 @@ from typing import Any, Literal, NamedTuple, cast
 import apsw
 
 from kebab.core import deadline
-from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, SchemaAltered, StoreError, TooNew
+from kebab.core.errors import (
+    Corrupt,
+    DiskFull,
+    Locked,
+    NotFound,
+    ReadOnly,
+    SchemaAltered,
+    StoreError,
+    TooNew,
+    file_errors,
+)
 from kebab.core.files import make_file, make_folder
 from kebab.core.paths import path_matches
 from kebab.store.sqlite import migrations
@@ -86,7 +96,7 @@ def _disk_is_full(path: Path) -> bool:
     """Whether less than 1 MiB is free. Needed because SQLite reports some writes to a full disk as plain I/O errors."""
     try:
         status = os.statvfs(path.parent)
-    except (AttributeError, OSError):  # Windows has no statvfs
+    except OSError:
         return False
     return status.f_bavail * status.f_frsize < 1 << 20
 
@@ -159,7 +169,7 @@ class Connection(apsw.Connection):
     def copy_to(self, target: Path) -> None:
         """Copies the database consistently while others read and write. `target` appears only when it is complete."""
         unfinished = target.with_name(target.name + ".unfinished")
-        try:
+        with file_errors(target, "cannot be written", "Name another place.", StoreError):
             unfinished.unlink(missing_ok=True)
             make_file(unfinished)
             try:
@@ -169,9 +179,6 @@ class Connection(apsw.Connection):
             finally:
                 for suffix in ("", "-journal", "-wal", "-shm"):
                     unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
-        except OSError as error:
-            message = f"{target} cannot be written: {error.strerror}."
-            raise StoreError(message, hint="Name another place.", path=str(target)) from error
 
     def _fill(self, unfinished: Path) -> None:
         with closing(apsw.Connection(str(unfinished))) as copy:
