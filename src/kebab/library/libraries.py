@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,12 +68,6 @@ class SnippetList(list[SnippetResult]):
     notices: tuple[Notice, ...] = ()
     next_cursor: str | None = None
     """Continues a hybrid list; None if nothing follows."""
-
-
-@contextmanager
-def open_search_service(session: Session) -> Iterator[SearchService]:
-    with time_limit(session.settings.search.timeout_s), session.reading() as reading:
-        yield SearchService(session, reading)
 
 
 class SearchService:
@@ -344,9 +338,11 @@ class Libraries:
 
     # --- searching
 
-    def service(self) -> AbstractContextManager[SearchService]:
+    @contextmanager
+    def service(self) -> Iterator[SearchService]:
         """A search service that answers several questions from one state of the store."""
-        return open_search_service(self._session)
+        with time_limit(self._session.settings.search.timeout_s), self._session.reading() as reading:
+            yield SearchService(self._session, reading)
 
     def all(self) -> list[Library]:
         with self.service() as service:

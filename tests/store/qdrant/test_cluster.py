@@ -15,7 +15,7 @@ from tests.qdrant_server import QdrantNode, cluster_address, wait_for
 import kebab
 from kebab.config.cluster_address import Node
 from kebab.core.errors import KebabError
-from kebab.store.qdrant.health import _differing_shards
+from kebab.store.qdrant.integrity import _differing_shards
 
 PLUMS, APPLES = 30, 150
 

@@ -44,9 +44,14 @@ def ask_command(question: tuple[str, ...], **options: Any) -> int:
         question = (sys.stdin.read(),)
     if not question or not " ".join(question).strip():
         raise UsageError("There is no QUESTION.", hint="For example: kb ask 'how do I undo the last commit?'")
-    streams = sys.stdout.isatty() and not wants_json()
-    written = _Stream() if streams else None
-    answer = knowledge_base().ask(" ".join(question), on_text=written, **given(options))
+    written: list[str] = []
+
+    def write(piece: str) -> None:
+        written.append(piece)
+        click.echo(harmless(piece), nl=False)
+
+    on_text = write if sys.stdout.isatty() and not wants_json() else None
+    answer = knowledge_base().ask(" ".join(question), on_text=on_text, **given(options))
     answer = answer._replace(notices=follow_up_notices(answer.notices))
     if wants_json():
         from kebab.wire.answers import answer_v1
@@ -56,19 +61,8 @@ def ask_command(question: tuple[str, ...], **options: Any) -> int:
         if notice.code not in ("vectors_off", "some_words"):
             remark(f"note: {notice.message}")
     if not wants_json():
-        _print_answer(answer, streamed=written is not None and written.any)
+        _print_answer(answer, streamed=bool(written))
     return 1 if answer.text is None else 0
-
-
-class _Stream:
-    """Prints the pieces of an answer while a model writes them. `any`: whether there was one."""
-
-    def __init__(self) -> None:
-        self.any = False
-
-    def __call__(self, piece: str) -> None:
-        self.any = True
-        click.echo(harmless(piece), nl=False)
 
 
 def _print_answer(answer: Answer, *, streamed: bool) -> None:

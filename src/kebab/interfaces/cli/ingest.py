@@ -47,8 +47,10 @@ class IngestProgress:
         self._before = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         signal.signal(signal.SIGINT, self._before)
+        interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self.end("interrupted" if interrupted else "failed" if kind else "done")
 
     def _interrupt(self, *_: object) -> None:
         if self._interrupted or not self._at_work:  # pressed twice, or another process still writes
@@ -133,9 +135,9 @@ class _Bar(IngestProgress):
         self._bar.start()
         return super().__enter__()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._bar.stop()
-        super().__exit__()
+        super().__exit__(*error)
 
     def show(self, event: str, details: dict[str, Any]) -> None:
         path = str(details.get("path") or event)
@@ -211,18 +213,14 @@ def ingest_command(
         return 0
     if title is not None:
         raise UsageError("--title is for a text from stdin.", hint="Write: kb ingest - --title TITLE")
-    progress = progress_of(progress_style)
     try:
-        with progress:
+        with progress_of(progress_style) as progress:
             report = kb.ingest(*paths, name=name, embed=not no_embed, password=password, progress=progress)
-            progress.end("done")
     except KeyboardInterrupt:
-        progress.end("interrupted")
         if kb.last_ingest is not None and kb.last_ingest.started:
             print_report(kb.last_ingest, interrupted=True)
         return 130
     except KebabError:
-        progress.end("failed")
         if kb.last_ingest is not None and kb.last_ingest.done and not wants_json():
             print_report(kb.last_ingest)  # reports the files that were done before the error
         raise

@@ -208,7 +208,6 @@ def _indexing(progress_style: str) -> Iterator[IngestProgress]:
     try:
         with progress_of(progress_style) as progress:
             yield progress
-            progress.end("done")
     except KeyboardInterrupt:
         remark("What was indexed before is searched as it was; run it again to go on.")
         raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kebab._version import __version__
-from kebab.core.errors import KebabError, NotFound, UsageError
+from kebab.core.errors import NotFound, UsageError
 from kebab.interfaces.cli.ingest import progress_of, progress_option
 from kebab.interfaces.cli.options import command, is_confirmed, knowledge_base, option
 from kebab.interfaces.cli.render import counted, done, follow_up, has_colour, print_json, printed_as_json, remark, say
@@ -104,14 +104,9 @@ def migrate_command(origin: str | None, target: str, progress_style: str) -> int
     try:
         with progress:
             migration.run()
-            progress.end("done")
     except KeyboardInterrupt:
-        progress.end("interrupted")
         _print_migration(migration.report, interrupted=True)
         return 130
-    except KebabError:
-        progress.end("failed")
-        raise
     _print_migration(migration.report)
     return 0
 

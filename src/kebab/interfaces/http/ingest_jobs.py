@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
-from queue import SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import Any, Literal
 
 from kebab.core.errors import Internal, Locked, NotFound, TooMany
@@ -76,11 +76,10 @@ class IngestJobs:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._jobs: deque[IngestJob] = deque(maxlen=_REMEMBERED)
-        self._waiting: SimpleQueue[IngestJob | None] = SimpleQueue()
         self._numbers = count(1)
         self._changing = Lock()
         self._stop = Event()
-        self._thread: Thread | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ingest")
 
     def start(self, paths: tuple[str, ...], name: str | None, embed: bool) -> IngestJobV1:
         self._service.require_write()
@@ -91,10 +90,7 @@ class IngestJobs:
                 raise TooMany(f"{_MOST_WAITING} ingests are waiting already.", hint="Wait until one of them is done.")
             job = IngestJob(str(next(self._numbers)), paths, name, embed)
             self._jobs.append(job)
-            if self._thread is None:
-                self._thread = Thread(target=self._work, name="ingest", daemon=True)
-                self._thread.start()
-            self._waiting.put(job)
+            self._thread.submit(job.run, self._service, self._stop)
         return job.wire
 
     def find(self, job_id: str) -> IngestJob:
@@ -114,18 +110,12 @@ class IngestJobs:
     def begin_to_stop(self) -> None:
         """Tells the running ingest to end after the current file or batch of vectors. No other one starts."""
         self._stop.set()
-        self._waiting.put(None)
 
     def stop(self) -> None:
         """Stops the ingests, and waits until their thread ends."""
         self.begin_to_stop()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _work(self) -> None:
-        for job in iter(self._waiting.get, None):
-            job.run(self._service, self._stop)
-        self._service.kb.close()
+        self._thread.submit(self._service.kb.close)  # its connections can be closed only there
+        self._thread.shutdown()
 
 
 class _Stopped(BaseException):

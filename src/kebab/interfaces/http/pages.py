@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -85,12 +84,7 @@ class ReaderPage(Page):
             "too_long": document.format in _MARKDOWN and len(opened.text) > _LONGEST_RENDERED,
             "other_view": {name: _with_view(values, name) for name in ("source", "rendered")},
             "whole": whole,
-            "html": Markup(""),
-            "front_matter": "",
             "shows_title": False,
-            "lines": (),
-            "page_text": None,
-            "part": None,
         }
         if view == "rendered":
             return {**shown, **self._rendered(opened)}

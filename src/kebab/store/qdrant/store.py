@@ -16,9 +16,8 @@ from kebab.core.records import Check
 from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.qdrant.client import Client, Missing, our_errors
 from kebab.store.qdrant.documents import QdrantDocumentStore, QdrantNoteStore
-from kebab.store.qdrant.health import health_checks
 from kebab.store.qdrant.index_writer import IndexWriter, WriterPart, rebuild_fts, recover, renew_words
-from kebab.store.qdrant.integrity import integrity_checks
+from kebab.store.qdrant.integrity import health_checks, integrity_checks
 from kebab.store.qdrant.libraries import QdrantLibraryWriter
 from kebab.store.qdrant.readers import QdrantReading
 from kebab.store.qdrant.schema import SCHEMA, Schema

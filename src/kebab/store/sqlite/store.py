@@ -28,8 +28,7 @@ from kebab.store.sqlite.writer_lock import writer_lock
 if TYPE_CHECKING:
     from kebab.core.ports import ColumnWeights, EmbeddingModels
     from kebab.core.records import Check, StoreStats
-    from kebab.store.sqlite.catalog import SqliteCatalog
-    from kebab.store.sqlite.content_reader import SqliteContentReader
+    from kebab.store.sqlite.catalog import SqliteCatalog, SqliteContentReader
     from kebab.store.sqlite.vectors import SqliteVectorStore
     from kebab.store.sqlite.writing import SqliteWriting
 
@@ -117,7 +116,7 @@ class SqliteReading:
         return self._connection.remembered("migrating_from")
 
     def content(self) -> SqliteContentReader:
-        from kebab.store.sqlite.content_reader import SqliteContentReader
+        from kebab.store.sqlite.catalog import SqliteContentReader
 
         return SqliteContentReader(self._connection)
 
