@@ -55,13 +55,10 @@ if TYPE_CHECKING:
 class Store(Protocol):
     """A place that keeps a knowledge base. Any number of threads may use it; each closes what it opened."""
 
-    @property
-    def address(self) -> str:
-        """The value of --db for this store, without secrets."""
-
-    @property
-    def file(self) -> Path | None:
-        """The database file on this machine; None if the store is elsewhere."""
+    address: str
+    """The value of --db for this store, without secrets."""
+    file: Path | None
+    """The database file on this machine; None if the store is elsewhere."""
 
     @property
     def engine(self) -> str:
@@ -222,9 +219,8 @@ class NoteStore(Protocol):
 class Catalog(Protocol):
     """Reads documents, chunks and their metadata."""
 
-    @property
-    def paths_on_disk(self) -> bool:
-        """Whether a document may be named by its path on disk. False for remote callers: they must not probe it."""
+    paths_on_disk: bool
+    """Whether a document may be named by its path on disk. False for remote callers: they must not probe it."""
 
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         """The documents that pass the filters, sorted by source and path."""

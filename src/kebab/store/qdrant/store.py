@@ -65,7 +65,7 @@ class QdrantWriting(WriterPart):
 
 
 class QdrantStore:
-    file = None
+    file: Path | None = None
 
     def __init__(
         self,

@@ -156,6 +156,8 @@ class SqliteStore:
         `paths_on_disk`: whether callers may name documents by their paths on disk.
         """
         self.path = path
+        self.file: Path | None = path
+        self.address = str(path)
         self.paths_on_disk = paths_on_disk
         self._named = named
         self._lock_wait_s = lock_wait_s
@@ -187,14 +189,6 @@ class SqliteStore:
             codes = {}
             self._known_codes = (self._local.file, codes)
         return {"codes": codes, "vectors": self._local.vectors}
-
-    @property
-    def address(self) -> str:
-        return str(self.path)
-
-    @property
-    def file(self) -> Path:
-        return self.path
 
     @property
     def engine(self) -> str:
