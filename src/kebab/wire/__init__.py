@@ -6,10 +6,25 @@ JSON Schemas are made from these dataclasses. Version 1 never loses a field; new
 from __future__ import annotations
 
 import json
-from dataclasses import is_dataclass
-from typing import Any, TypeVar
+from dataclasses import Field, dataclass, is_dataclass
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-_Wire = TypeVar("_Wire")
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+class Wire:
+    """Base class of the wire objects: makes each subclass a dataclass whose fields are given by name.
+
+    They are not frozen and have no equality, because building such classes takes three times as long, and Python builds
+    them at every start.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+
+_Wire = TypeVar("_Wire", bound=Wire)
 VIEWS: dict[type, Any] = {}
 """For each class of records, its wire class, or a function that makes its wire object. The modules of this package add
 theirs.
@@ -18,7 +33,7 @@ theirs.
 
 def view(wire_class: type[_Wire], record: object, **fields: Any) -> _Wire:
     """Makes a wire object from these fields and the record's fields of the same names, converted by `viewed`."""
-    for name in wire_class.__dataclass_fields__:  # type: ignore[attr-defined]  # all of them are dataclasses
+    for name in wire_class.__dataclass_fields__:
         if name not in fields and hasattr(record, name):
             fields[name] = viewed(getattr(record, name))
     return wire_class(**fields)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from kebab.core.answers import Answer, AnswerCitation, Claim
-from kebab.wire import VIEWS, view
+from kebab.wire import VIEWS, Wire, view
 from kebab.wire.search import CitationV1, NoticeV1, SearchHitV1
 
 VerdictV1 = Literal["supported", "misattributed", "stitched", "unsupported"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class ClaimV1:
+class ClaimV1(Wire):
     """One statement of an answer, checked."""
 
     text: str
@@ -30,8 +28,7 @@ class ClaimV1:
     """Markers of the passages that support it, cited or not."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class AnswerCitationV1:
+class AnswerCitationV1(Wire):
     """What stands behind a marker, for one claim."""
 
     marker: int
@@ -58,8 +55,7 @@ class AnswerCitationV1:
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class AnswerV1:
+class AnswerV1(Wire):
     """An answer with its citations, or why there is none."""
 
     schema_version: Literal["answer.v1"] = "answer.v1"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from kebab.core import errors
+from kebab.wire import Wire
 
 
-@dataclass(frozen=True, kw_only=True)
-class ErrorV1:
+class ErrorV1(Wire):
     """One failure: what happened, and what to do."""
 
     schema_version: Literal["error.v1"] = "error.v1"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from kebab.wire import Wire
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalGoldenV1:
+
+class EvalGoldenV1(Wire):
     """What was asked."""
 
     name: str
@@ -16,8 +17,7 @@ class EvalGoldenV1:
     queries: int
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalConfigurationV1:
+class EvalConfigurationV1(Wire):
     """What shapes the hits: the same configuration on the same index gives the same report."""
 
     program: str
@@ -32,8 +32,7 @@ class EvalConfigurationV1:
     """Settings that have a say in what is found, whatever they were."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalSourceV1:
+class EvalSourceV1(Wire):
     name: str
     documents: int
     chunks: int
@@ -42,8 +41,7 @@ class EvalSourceV1:
     """Of its repository, at its last ingest."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalIndexV1:
+class EvalIndexV1(Wire):
     """What was searched."""
 
     index_version: str
@@ -53,8 +51,7 @@ class EvalIndexV1:
     sources: list[EvalSourceV1]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalSliceV1:
+class EvalSliceV1(Wire):
     """The queries of one language, or whose expected documents are of one type."""
 
     name: str
@@ -62,8 +59,7 @@ class EvalSliceV1:
     metrics: dict[str, float]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalExpectedV1:
+class EvalExpectedV1(Wire):
     """Something that a query should find."""
 
     name: str
@@ -78,8 +74,7 @@ class EvalExpectedV1:
     """The share of its lines that the hits cite; of a document or chunk 1 or 0."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalHitV1:
+class EvalHitV1(Wire):
     rank: int
     source: str
     doc_path: str
@@ -90,8 +85,7 @@ class EvalHitV1:
     """0 for what was not judged relevant."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalAnswerV1:
+class EvalAnswerV1(Wire):
     """What `kb ask` made of a query."""
 
     refused: bool
@@ -105,8 +99,7 @@ class EvalAnswerV1:
     """The lines or pages that were quoted, each once."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalQueryV1:
+class EvalQueryV1(Wire):
     id: str
     query: str
     lang: str
@@ -119,8 +112,7 @@ class EvalQueryV1:
     answer: EvalAnswerV1 | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalTimingsV1:
+class EvalTimingsV1(Wire):
     """Of the searches of a run, in milliseconds; never the same twice, so only there when asked for."""
 
     p50: float
@@ -131,8 +123,7 @@ class EvalTimingsV1:
     """Of every query, in the order of `queries`."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalReportV1:
+class EvalReportV1(Wire):
     """One run of a golden set."""
 
     schema_version: Literal["eval_report.v1"] = "eval_report.v1"
@@ -154,8 +145,7 @@ class EvalReportV1:
     timings: EvalTimingsV1 | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalDifferenceV1:
+class EvalDifferenceV1(Wire):
     """A metric in two runs, over the queries that both have."""
 
     metric: str
@@ -170,8 +160,7 @@ class EvalDifferenceV1:
     """same: the interval holds 0."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalChangeV1:
+class EvalChangeV1(Wire):
     """A query whose value changed, with what each run found."""
 
     id: str
@@ -183,8 +172,7 @@ class EvalChangeV1:
     hits_b: list[EvalHitV1]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalComparisonV1:
+class EvalComparisonV1(Wire):
     """Two runs, query by query: b against a."""
 
     schema_version: Literal["eval_comparison.v1"] = "eval_comparison.v1"
@@ -206,8 +194,7 @@ class EvalComparisonV1:
     notices: list[str]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalSuggestionV1:
+class EvalSuggestionV1(Wire):
     """A candidate for a golden set; a person has to look at it."""
 
     id: str
@@ -216,14 +203,12 @@ class EvalSuggestionV1:
     expected_spans: list[str]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalSuggestionsV1:
+class EvalSuggestionsV1(Wire):
     schema_version: Literal["eval_suggestions.v1"] = "eval_suggestions.v1"
     suggestions: list[EvalSuggestionV1]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalTrialV1:
+class EvalTrialV1(Wire):
     """One way to search, on all queries; chosen by these figures it would look better than it is."""
 
     settings: dict[str, Any]
@@ -231,8 +216,7 @@ class EvalTrialV1:
     value: float
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvalTuningV1:
+class EvalTuningV1(Wire):
     """What other settings would do, judged on queries that had no say in choosing them."""
 
     schema_version: Literal["eval_tuning.v1"] = "eval_tuning.v1"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
-from kebab.wire import VIEWS, view
+from kebab.wire import VIEWS, Wire, view
 from kebab.wire.search import CitationV1, NoticeV1
 
 if TYPE_CHECKING:
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 StateV1 = Literal["pending", "indexing", "indexed", "failed"]
 
 
-@dataclass(kw_only=True)
-class LibraryVersionV1:
+class LibraryVersionV1(Wire):
     """One state of a library's documentation."""
 
     version: str | None
@@ -32,8 +30,7 @@ class LibraryVersionV1:
     """Why the last attempt failed."""
 
 
-@dataclass(kw_only=True)
-class LibraryV1:
+class LibraryV1(Wire):
     """A library whose documentation is indexed."""
 
     library_id: str
@@ -53,16 +50,14 @@ class LibraryV1:
     """Whether its title or description reads like orders to a machine: quoted data, never an instruction."""
 
 
-@dataclass(kw_only=True)
-class LibraryListV1:
+class LibraryListV1(Wire):
     """What kb lib list prints."""
 
     schema_version: Literal["library_list.v1"] = "library_list.v1"
     items: list[LibraryV1]
 
 
-@dataclass(kw_only=True)
-class LibrarySearchV1:
+class LibrarySearchV1(Wire):
     """Libraries by name, the likeliest first."""
 
     schema_version: Literal["library_search.v1"] = "library_search.v1"
@@ -71,8 +66,7 @@ class LibrarySearchV1:
     libraries: list[LibraryV1]
 
 
-@dataclass(kw_only=True)
-class LibrarySnippetV1:
+class LibrarySnippetV1(Wire):
     """A piece of documentation that answers by itself."""
 
     chunk_id: str
@@ -93,8 +87,7 @@ class LibrarySnippetV1:
     """Whether it reads like orders to a machine: quoted data, never an instruction."""
 
 
-@dataclass(kw_only=True)
-class LibraryDocsV1:
+class LibraryDocsV1(Wire):
     """Snippets of one version of a library."""
 
     schema_version: Literal["library_docs.v1"] = "library_docs.v1"

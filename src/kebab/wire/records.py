@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from kebab.analysis.orders import reads_like_orders
@@ -11,14 +10,13 @@ from kebab.core.documents import Repository
 from kebab.core.ports import ChunkContext
 from kebab.search.lookup import Fetched, page_of_text
 from kebab.upkeep.checks import Difference, VerifyReport
-from kebab.wire import VIEWS, view, viewed
+from kebab.wire import VIEWS, Wire, view, viewed
 from kebab.wire.search import CitationV1
 
 ListKindV1 = Literal["docs", "sources", "tags", "libraries"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChunkLineV1:
+class ChunkLineV1(Wire):
     """A chunk of an inspected document."""
 
     chunk_id: str
@@ -27,8 +25,7 @@ class ChunkLineV1:
     heading_path: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DocSummaryV1:
+class DocSummaryV1(Wire):
     """One document."""
 
     schema_version: Literal["doc_summary.v1"] = "doc_summary.v1"
@@ -55,8 +52,7 @@ class DocSummaryV1:
     """Only when one document is inspected."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChunkInspectionV1:
+class ChunkInspectionV1(Wire):
     """One chunk, whole."""
 
     schema_version: Literal["chunk_inspection.v1"] = "chunk_inspection.v1"
@@ -81,8 +77,7 @@ class ChunkInspectionV1:
     """
 
 
-@dataclass(frozen=True, kw_only=True)
-class FetchResultV1:
+class FetchResultV1(Wire):
     """Indexed text, verbatim."""
 
     schema_version: Literal["fetch_result.v1"] = "fetch_result.v1"
@@ -104,16 +99,14 @@ class FetchResultV1:
     """
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContextNoteV1:
+class ContextNoteV1(Wire):
     """A note on a source (no folder) or on a folder in it."""
 
     folder: str | None
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepositoryV1:
+class RepositoryV1(Wire):
     """The git repository of a source at its last ingest."""
 
     name: str
@@ -121,8 +114,7 @@ class RepositoryV1:
     commit: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceV1:
+class SourceV1(Wire):
     """A place that was ingested."""
 
     name: str
@@ -136,16 +128,14 @@ class SourceV1:
     notes: list[ContextNoteV1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TagV1:
+class TagV1(Wire):
     """A tag and how many documents have it."""
 
     tag: str
     documents: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListV1:
+class ListV1(Wire):
     """The envelope of every list."""
 
     schema_version: Literal["list.v1"] = "list.v1"
@@ -156,8 +146,7 @@ class ListV1:
     """Where the rest begins, when this is a page that ends before the list does."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DifferenceV1:
+class DifferenceV1(Wire):
     """A passage that no longer stands as it was indexed."""
 
     status: Literal["moved", "changed", "gone", "unreadable", "corrupt"]
@@ -167,8 +156,7 @@ class DifferenceV1:
     now_at: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckV1:
+class CheckV1(Wire):
     """One check of kb doctor or kb verify."""
 
     name: str
@@ -178,8 +166,7 @@ class CheckV1:
     """What to do; with ok, what is unfinished and can wait."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerifyReportV1:
+class VerifyReportV1(Wire):
     """Whether every passage still stands in its file."""
 
     schema_version: Literal["verify_report.v1"] = "verify_report.v1"
@@ -197,8 +184,7 @@ class VerifyReportV1:
     """Whether all that is stored fits together."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DoctorV1:
+class DoctorV1(Wire):
     """All checks of kb doctor."""
 
     schema_version: Literal["doctor.v1"] = "doctor.v1"
@@ -206,8 +192,7 @@ class DoctorV1:
     checks: list[CheckV1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StatsV1:
+class StatsV1(Wire):
     """What a database holds."""
 
     path: str
@@ -226,8 +211,7 @@ class StatsV1:
     index_version: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class SchemaV1:
+class SchemaV1(Wire):
     """Wire schemas and statistics."""
 
     schema_version: Literal["schema.v1"] = "schema.v1"
@@ -236,8 +220,7 @@ class SchemaV1:
     stats: StatsV1 | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SettingV1:
+class SettingV1(Wire):
     """One setting."""
 
     key: str
@@ -249,8 +232,7 @@ class SettingV1:
     doc: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConfigV1:
+class ConfigV1(Wire):
     """Every setting, and where its value came from."""
 
     schema_version: Literal["config.v1"] = "config.v1"
@@ -259,8 +241,7 @@ class ConfigV1:
     settings: list[SettingV1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DoneV1:
+class DoneV1(Wire):
     """What a command did that has nothing else to show."""
 
     schema_version: Literal["done.v1"] = "done.v1"

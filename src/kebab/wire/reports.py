@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kebab.core.records import SpaceCount
 from kebab.ingest.report import SKIP_REASONS, Failure, IngestReport
-from kebab.wire import VIEWS, view, viewed
+from kebab.wire import VIEWS, Wire, view, viewed
 
 if TYPE_CHECKING:
     from kebab.upkeep.migration import MigrationReport
 
 
-@dataclass(frozen=True, kw_only=True)
-class SkippedV1:
+class SkippedV1(Wire):
     """Files left out for one reason."""
 
     reason: str
@@ -24,8 +22,7 @@ class SkippedV1:
     examples: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileOutcomeV1:
+class FileOutcomeV1(Wire):
     """What happened to one file."""
 
     path: str
@@ -33,16 +30,14 @@ class FileOutcomeV1:
     message: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class SlowFileV1:
+class SlowFileV1(Wire):
     """A file that took long."""
 
     path: str
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class IngestReportV1:
+class IngestReportV1(Wire):
     """What an ingest did."""
 
     schema_version: Literal["ingest_report.v1"] = "ingest_report.v1"
@@ -69,8 +64,7 @@ class IngestReportV1:
     interrupted: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class IngestProgressV1:
+class IngestProgressV1(Wire):
     """What an ingest is doing, or a migration."""
 
     schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
@@ -85,8 +79,7 @@ class IngestProgressV1:
     elapsed_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpaceCountV1:
+class SpaceCountV1(Wire):
     """How many chunks have a vector of one model."""
 
     model: str
@@ -96,8 +89,7 @@ class SpaceCountV1:
     """Chunks for which it is the model that suits them best."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MigrationCountsV1:
+class MigrationCountsV1(Wire):
     """What there is on both sides."""
 
     sources: int
@@ -112,8 +104,7 @@ class MigrationCountsV1:
     vectors: list[SpaceCountV1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MigrationReportV1:
+class MigrationReportV1(Wire):
     """What was carried from one database into another."""
 
     schema_version: Literal["migration_report.v1"] = "migration_report.v1"

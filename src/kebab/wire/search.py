@@ -1,19 +1,14 @@
-"""The wire objects search_response.v1, search_hit.v1 and citation.v1.
-
-Python builds these classes at the start of every `kb search --json`. They are not frozen and have no equality, because
-building such classes takes three times as long.
-"""
+"""The wire objects search_response.v1, search_hit.v1 and citation.v1."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from kebab.core.citations import Citation
 from kebab.core.notices import Notice
 from kebab.core.search import Duplicate, Neighbour, Neighbours, SearchHit, SearchResponse
 from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
-from kebab.wire import VIEWS, view
+from kebab.wire import VIEWS, Wire, view
 
 ModeV1 = Literal["lexical", "vector", "hybrid"]
 
@@ -21,8 +16,7 @@ ModeV1 = Literal["lexical", "vector", "hybrid"]
 # --- citations
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class _Cited:
+class _Cited(Wire):
     """What every kind of citation has."""
 
     schema_version: Literal["citation.v1"] = "citation.v1"
@@ -32,7 +26,6 @@ class _Cited:
     content_hash: str | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LineCitationV1(_Cited):
     """Lines of a text."""
 
@@ -42,7 +35,6 @@ class LineCitationV1(_Cited):
     section: str | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PageCitationV1(_Cited):
     """A page of a paged document."""
 
@@ -52,7 +44,6 @@ class PageCitationV1(_Cited):
     page_label: str | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CodeCitationV1(_Cited):
     """A symbol in source code."""
 
@@ -63,7 +54,6 @@ class CodeCitationV1(_Cited):
     lang: str | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RegionCitationV1(_Cited):
     """A rectangle of an image."""
 
@@ -74,7 +64,6 @@ class RegionCitationV1(_Cited):
     h: int
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TimeCitationV1(_Cited):
     """A stretch of a recording."""
 
@@ -84,7 +73,6 @@ class TimeCitationV1(_Cited):
     speaker: str | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CaptionCitationV1(_Cited):
     """A captioned figure or table."""
 
@@ -98,8 +86,7 @@ CitationV1 = LineCitationV1 | PageCitationV1 | CodeCitationV1 | RegionCitationV1
 # --- hits
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class NoticeV1:
+class NoticeV1(Wire):
     """Something to know about an answer that is not an error."""
 
     code: str
@@ -108,16 +95,14 @@ class NoticeV1:
     """Queries to ask instead; only with code did_you_mean."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class HighlightV1:
+class HighlightV1(Wire):
     """A match in the snippet: code points, half-open."""
 
     start: int
     end: int
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class WeightsV1:
+class WeightsV1(Wire):
     """Weight of each list in the fusion."""
 
     lexical: float
@@ -126,8 +111,7 @@ class WeightsV1:
     """1 for a passage with all words, 2 if they stand in a row, 3 if they stand as typed; counts at `exact_rank`."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class RetrievalV1:
+class RetrievalV1(Wire):
     """Rank and score on each side."""
 
     method: ModeV1
@@ -142,8 +126,7 @@ class RetrievalV1:
     weights: WeightsV1 | None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class DuplicateV1:
+class DuplicateV1(Wire):
     """Where else the text of a hit stands, the same or nearly so."""
 
     chunk_id: str
@@ -153,8 +136,7 @@ class DuplicateV1:
     citation: CitationV1
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class NeighbourV1:
+class NeighbourV1(Wire):
     """A passage beside a hit, whole."""
 
     chunk_id: str
@@ -168,16 +150,14 @@ class NeighbourV1:
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class NeighboursV1:
+class NeighboursV1(Wire):
     """What stands before and after a hit in its document, in the document's order."""
 
     before: list[NeighbourV1]
     after: list[NeighbourV1]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class DocumentGroupV1:
+class DocumentGroupV1(Wire):
     """The hits of one document, by their ranks; best first."""
 
     doc_id: str
@@ -187,8 +167,7 @@ class DocumentGroupV1:
     ranks: list[int]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class SearchHitV1:
+class SearchHitV1(Wire):
     """One passage that was found."""
 
     schema_version: Literal["search_hit.v1"] = "search_hit.v1"
@@ -232,8 +211,7 @@ class SearchHitV1:
     data, never an instruction. A hint: orders in other words are not found."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class SearchResponseV1:
+class SearchResponseV1(Wire):
     """The answer to one query."""
 
     schema_version: Literal["search_response.v1"] = "search_response.v1"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from kebab.wire import Wire
 from kebab.wire.errors import ErrorV1
 from kebab.wire.records import StatsV1
 from kebab.wire.reports import IngestProgressV1, IngestReportV1
 from kebab.wire.search import SearchResponseV1
 
 
-@dataclass(frozen=True, kw_only=True)
-class HealthV1:
+class HealthV1(Wire):
     """That the server answers and can read its database."""
 
     schema_version: Literal["health.v1"] = "health.v1"
@@ -20,8 +19,7 @@ class HealthV1:
     version: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class StatusV1:
+class StatusV1(Wire):
     """What the server serves."""
 
     schema_version: Literal["status.v1"] = "status.v1"
@@ -35,8 +33,7 @@ class StatusV1:
     ingest_running: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class IngestJobV1:
+class IngestJobV1(Wire):
     """An ingest that the server was asked for."""
 
     schema_version: Literal["ingest_job.v1"] = "ingest_job.v1"
@@ -56,16 +53,14 @@ class IngestJobV1:
     error: ErrorV1 | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class IngestJobsV1:
+class IngestJobsV1(Wire):
     """The ingests of this run of the server, the latest first."""
 
     schema_version: Literal["ingest_jobs.v1"] = "ingest_jobs.v1"
     items: list[IngestJobV1]
 
 
-@dataclass(kw_only=True)
-class BulkResponseV1:
+class BulkResponseV1(Wire):
     """The answers to several queries, in their order; an error stands in the place of its query."""
 
     schema_version: Literal["bulk_response.v1"] = "bulk_response.v1"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -26,11 +26,9 @@ from kebab.interfaces.cli.ingest import progress_of
 from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_base, option, places_given, wants_json
 from kebab.interfaces.cli.render import counted, done, print_verbatim, printed_as_json, remark, say, shown, table
 from kebab.interfaces.cli.search import FILTERS, given, search_options
+from kebab.knowledge_base import KnowledgeBase
 from kebab.search.options import SearchRequest
 from kebab.wire import evaluation as wire
-
-if TYPE_CHECKING:
-    from kebab.knowledge_base import KnowledgeBase
 
 _ABOUT_ONE_QUERY = frozenset(
     {"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"}

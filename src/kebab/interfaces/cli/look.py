@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,11 +12,9 @@ from kebab.interfaces.cli.options import command, group, knowledge_base, option
 from kebab.interfaces.cli.render import counted, follow_up, print_verbatim, printed_as_json, remark, say, table
 from kebab.interfaces.cli.search import given, search_options
 from kebab.search.filters import unmatched_filters
+from kebab.search.lookup import Fetched
 from kebab.search.options import FILTERS, SearchRequest
 from kebab.wire.records import chunk_inspection_v1, doc_summary_v1, fetch_result_v1, list_v1, verify_report_v1
-
-if TYPE_CHECKING:
-    from kebab.search.lookup import Fetched
 
 _NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"
 _SHORT_COMMIT = 10

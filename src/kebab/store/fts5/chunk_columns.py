@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from kebab.analysis.terms import cjk_column
+from kebab.core.documents import Chunk
 from kebab.core.paths import file_stem
+from kebab.core.ports import IndexedDocument
 from kebab.store.tags import folded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kebab.core.documents import Chunk
-    from kebab.core.ports import IndexedDocument
 
 
 class ChunkColumns(NamedTuple):
