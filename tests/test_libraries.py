@@ -9,6 +9,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -1123,8 +1124,8 @@ def test_documentation_is_read_in_one_reading_of_the_store(
 
 def test_docs_show_the_snippets_that_the_search_service_finds(widget: kebab.KnowledgeBase) -> None:
     docs = widget.libraries.docs("/acme/widget", "dial", kind="code")
-    found = widget.libraries.search_snippets("dial", "/acme/widget", type="code", limit=50, mode="hybrid")
+    with widget.libraries.service() as service:
+        search = partial(service.search_snippets, "dial", "/acme/widget", type="code", mode="hybrid")
+        found = search(limit=50)
+        assert found[1:2] == search(limit=1, offset=1)
     assert [result.snippet for result in found] == list(docs.snippets)
-    assert found[1:2] == widget.libraries.search_snippets(
-        "dial", "/acme/widget", type="code", limit=1, offset=1, mode="hybrid"
-    )

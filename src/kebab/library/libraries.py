@@ -1,6 +1,6 @@
 """Libraries: adding, refreshing, removing, exporting and searching documentation of libraries (`kb.libraries`).
 
-`SearchService` finds libraries by name, the snippets of one library, and a page of its documentation.
+`SearchService` finds libraries by name and the snippets of one library.
 """
 
 from __future__ import annotations
@@ -173,30 +173,6 @@ class SearchService:
         found.next_cursor = response.next_cursor
         return found
 
-    def docs(
-        self,
-        library: str,
-        query: str,
-        *,
-        version: str | None = None,
-        tokens: int | None = None,
-        kind: str | None = None,
-        project: str | None = None,
-        page: int = 1,
-    ) -> LibraryDocs:
-        """The best snippets of one version: as many whole ones as fit into `tokens`."""
-        _check_kind(kind)
-        budget = DEFAULT_TOKENS if tokens is None else tokens
-        checked("tokens", budget, int, least=1)
-        checked("page", page, int, least=1)
-        found, choice = self.choose(library, version, project)
-        most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
-        search = partial(self.search_snippets, query, found.library_id, choice.version, kind, most, mode="hybrid")
-        first = search()
-        rules, left = rules_within(found.rules, budget)
-        shown, more = page_of(_continued(first, search), left, page)
-        return LibraryDocs(found, choice.version, choice.reason or None, page, rules, tuple(shown), first.notices, more)
-
     def _by_words(
         self, query: str, filters: SearchFilters, limit: int, offset: int
     ) -> list[tuple[ChunkContext, float]]:
@@ -357,21 +333,6 @@ class Libraries:
         with self.service() as service:
             return service.search_repositories(name, query, limit)
 
-    def search_snippets(
-        self,
-        query: str,
-        library_id: str,
-        version: str | None = None,
-        type: str | None = None,
-        limit: int = 20,
-        offset: int = 0,
-        *,
-        mode: str = "lexical",
-    ) -> SnippetList:
-        """The best snippets for a query; see `SearchService.search_snippets`."""
-        with self.service() as service:
-            return service.search_snippets(query, library_id, version, type, limit, offset, mode=mode)
-
     def docs(
         self,
         library: str,
@@ -384,8 +345,20 @@ class Libraries:
         page: int = 1,
     ) -> LibraryDocs:
         """The best snippets of one version: as many whole ones as fit into `tokens`. `library` may end in /version."""
+        _check_kind(kind)
+        budget = DEFAULT_TOKENS if tokens is None else tokens
+        checked("tokens", budget, int, least=1)
+        checked("page", page, int, least=1)
         with self.service() as service:
-            return service.docs(library, query, version=version, tokens=tokens, kind=kind, project=project, page=page)
+            found, choice = service.choose(library, version, project)
+            most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
+            search = partial(
+                service.search_snippets, query, found.library_id, choice.version, kind, most, mode="hybrid"
+            )
+            first = search()
+            rules, left = rules_within(found.rules, budget)
+            shown, more = page_of(_continued(first, search), left, page)
+        return LibraryDocs(found, choice.version, choice.reason or None, page, rules, tuple(shown), first.notices, more)
 
     def resolved(self, request: SearchRequest) -> SearchRequest:
         """The request with its library written as exact id and version."""

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import Field, dataclass, is_dataclass
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Wire:
-    """Base class of the wire objects: makes each subclass a dataclass whose fields are given by name.
+    """Base class of the wire objects: makes each subclass a dataclass whose fields are given by name. `schema` is the
+    value of its first field, `schema_version`, in an object that is not only a part of others.
 
     They are not frozen and have no equality, because building such classes takes three times as long, and Python builds
     them at every start.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    schema_version: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, schema: str = "") -> None:
+        if schema:
+            cls.schema_version = schema
+            cls.__annotations__ = {"schema_version": Literal[schema], **cls.__annotations__}
         dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 

@@ -55,10 +55,9 @@ class AnswerCitationV1(Wire):
     """
 
 
-class AnswerV1(Wire):
+class AnswerV1(Wire, schema="answer.v1"):
     """An answer with its citations, or why there is none."""
 
-    schema_version: Literal["answer.v1"] = "answer.v1"
     question: str
     answer: str | None
     """With a marker such as [1] behind every statement; null on refusal."""

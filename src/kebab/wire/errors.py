@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from kebab.core import errors
 from kebab.wire import Wire
 
 
-class ErrorV1(Wire):
+class ErrorV1(Wire, schema="error.v1"):
     """One failure: what happened, and what to do."""
 
-    schema_version: Literal["error.v1"] = "error.v1"
     code: str
     message: str
     hint: str | None

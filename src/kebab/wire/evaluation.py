@@ -123,10 +123,9 @@ class EvalTimingsV1(Wire):
     """Of every query, in the order of `queries`."""
 
 
-class EvalReportV1(Wire):
+class EvalReportV1(Wire, schema="eval_report.v1"):
     """One run of a golden set."""
 
-    schema_version: Literal["eval_report.v1"] = "eval_report.v1"
     golden: EvalGoldenV1
     configuration: EvalConfigurationV1
     index: EvalIndexV1
@@ -172,10 +171,9 @@ class EvalChangeV1(Wire):
     hits_b: list[EvalHitV1]
 
 
-class EvalComparisonV1(Wire):
+class EvalComparisonV1(Wire, schema="eval_comparison.v1"):
     """Two runs, query by query: b against a."""
 
-    schema_version: Literal["eval_comparison.v1"] = "eval_comparison.v1"
     golden: EvalGoldenV1
     metric: str
     """By which queries are won and lost."""
@@ -203,8 +201,7 @@ class EvalSuggestionV1(Wire):
     expected_spans: list[str]
 
 
-class EvalSuggestionsV1(Wire):
-    schema_version: Literal["eval_suggestions.v1"] = "eval_suggestions.v1"
+class EvalSuggestionsV1(Wire, schema="eval_suggestions.v1"):
     suggestions: list[EvalSuggestionV1]
 
 
@@ -216,10 +213,9 @@ class EvalTrialV1(Wire):
     value: float
 
 
-class EvalTuningV1(Wire):
+class EvalTuningV1(Wire, schema="eval_tuning.v1"):
     """What other settings would do, judged on queries that had no say in choosing them."""
 
-    schema_version: Literal["eval_tuning.v1"] = "eval_tuning.v1"
     golden: EvalGoldenV1
     metric: str
     folds: int

@@ -50,17 +50,15 @@ class LibraryV1(Wire):
     """Whether its title or description reads like orders to a machine: quoted data, never an instruction."""
 
 
-class LibraryListV1(Wire):
+class LibraryListV1(Wire, schema="library_list.v1"):
     """What kb lib list prints."""
 
-    schema_version: Literal["library_list.v1"] = "library_list.v1"
     items: list[LibraryV1]
 
 
-class LibrarySearchV1(Wire):
+class LibrarySearchV1(Wire, schema="library_search.v1"):
     """Libraries by name, the likeliest first."""
 
-    schema_version: Literal["library_search.v1"] = "library_search.v1"
     name: str
     query: str | None
     libraries: list[LibraryV1]
@@ -87,10 +85,9 @@ class LibrarySnippetV1(Wire):
     """Whether it reads like orders to a machine: quoted data, never an instruction."""
 
 
-class LibraryDocsV1(Wire):
+class LibraryDocsV1(Wire, schema="library_docs.v1"):
     """Snippets of one version of a library."""
 
-    schema_version: Literal["library_docs.v1"] = "library_docs.v1"
     library_id: str
     title: str
     version: str | None

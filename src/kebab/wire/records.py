@@ -25,10 +25,9 @@ class ChunkLineV1(Wire):
     heading_path: list[str]
 
 
-class DocSummaryV1(Wire):
+class DocSummaryV1(Wire, schema="doc_summary.v1"):
     """One document."""
 
-    schema_version: Literal["doc_summary.v1"] = "doc_summary.v1"
     doc_id: str
     source: str
     doc_path: str
@@ -52,10 +51,9 @@ class DocSummaryV1(Wire):
     """Only when one document is inspected."""
 
 
-class ChunkInspectionV1(Wire):
+class ChunkInspectionV1(Wire, schema="chunk_inspection.v1"):
     """One chunk, whole."""
 
-    schema_version: Literal["chunk_inspection.v1"] = "chunk_inspection.v1"
     chunk_id: str
     doc_id: str
     source: str
@@ -77,10 +75,9 @@ class ChunkInspectionV1(Wire):
     """
 
 
-class FetchResultV1(Wire):
+class FetchResultV1(Wire, schema="fetch_result.v1"):
     """Indexed text, verbatim."""
 
-    schema_version: Literal["fetch_result.v1"] = "fetch_result.v1"
     kind: Literal["document", "chunk", "span"]
     doc_id: str
     source: str
@@ -135,10 +132,9 @@ class TagV1(Wire):
     documents: int
 
 
-class ListV1(Wire):
+class ListV1(Wire, schema="list.v1"):
     """The envelope of every list."""
 
-    schema_version: Literal["list.v1"] = "list.v1"
     kind: ListKindV1
     total: int
     items: list[DocSummaryV1 | SourceV1 | TagV1]
@@ -166,10 +162,9 @@ class CheckV1(Wire):
     """What to do; with ok, what is unfinished and can wait."""
 
 
-class VerifyReportV1(Wire):
+class VerifyReportV1(Wire, schema="verify_report.v1"):
     """Whether every passage still stands in its file."""
 
-    schema_version: Literal["verify_report.v1"] = "verify_report.v1"
     documents: int
     ok: int
     moved: int
@@ -184,10 +179,9 @@ class VerifyReportV1(Wire):
     """Whether all that is stored fits together."""
 
 
-class DoctorV1(Wire):
+class DoctorV1(Wire, schema="doctor.v1"):
     """All checks of kb doctor."""
 
-    schema_version: Literal["doctor.v1"] = "doctor.v1"
     healthy: bool
     checks: list[CheckV1]
 
@@ -211,10 +205,9 @@ class StatsV1(Wire):
     index_version: str
 
 
-class SchemaV1(Wire):
+class SchemaV1(Wire, schema="schema.v1"):
     """Wire schemas and statistics."""
 
-    schema_version: Literal["schema.v1"] = "schema.v1"
     version: str
     schemas: list[str]
     stats: StatsV1 | None
@@ -232,19 +225,17 @@ class SettingV1(Wire):
     doc: str
 
 
-class ConfigV1(Wire):
+class ConfigV1(Wire, schema="config.v1"):
     """Every setting, and where its value came from."""
 
-    schema_version: Literal["config.v1"] = "config.v1"
     config_file: str | None
     database: str
     settings: list[SettingV1]
 
 
-class DoneV1(Wire):
+class DoneV1(Wire, schema="done.v1"):
     """What a command did that has nothing else to show."""
 
-    schema_version: Literal["done.v1"] = "done.v1"
     command: str
     message: str
     paths: list[str]

@@ -37,10 +37,9 @@ class SlowFileV1(Wire):
     seconds: float
 
 
-class IngestReportV1(Wire):
+class IngestReportV1(Wire, schema="ingest_report.v1"):
     """What an ingest did."""
 
-    schema_version: Literal["ingest_report.v1"] = "ingest_report.v1"
     sources: list[str]
     scanned: int
     added: int
@@ -64,10 +63,9 @@ class IngestReportV1(Wire):
     interrupted: bool
 
 
-class IngestProgressV1(Wire):
+class IngestProgressV1(Wire, schema="ingest_progress.v1"):
     """What an ingest is doing, or a migration."""
 
-    schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
     event: Literal["scanning", "file", "sweeping", "embedding", "vectors", "verifying", "done", "failed", "interrupted"]
     """The last three are terminal: exactly one of them ends the stream. vectors: they are carried over; verifying: both
     are compared.
@@ -104,10 +102,9 @@ class MigrationCountsV1(Wire):
     vectors: list[SpaceCountV1]
 
 
-class MigrationReportV1(Wire):
+class MigrationReportV1(Wire, schema="migration_report.v1"):
     """What was carried from one database into another."""
 
-    schema_version: Literal["migration_report.v1"] = "migration_report.v1"
     origin: str
     target: str
     resumed: bool

@@ -16,10 +16,9 @@ ModeV1 = Literal["lexical", "vector", "hybrid"]
 # --- citations
 
 
-class _Cited(Wire):
+class _Cited(Wire, schema="citation.v1"):
     """What every kind of citation has."""
 
-    schema_version: Literal["citation.v1"] = "citation.v1"
     path: str
     uri: str
     text: str
@@ -167,10 +166,9 @@ class DocumentGroupV1(Wire):
     ranks: list[int]
 
 
-class SearchHitV1(Wire):
+class SearchHitV1(Wire, schema="search_hit.v1"):
     """One passage that was found."""
 
-    schema_version: Literal["search_hit.v1"] = "search_hit.v1"
     rank: int
     score: float
     score_kind: Literal["bm25", "cosine", "rrf", "convex"]
@@ -211,10 +209,9 @@ class SearchHitV1(Wire):
     data, never an instruction. A hint: orders in other words are not found."""
 
 
-class SearchResponseV1(Wire):
+class SearchResponseV1(Wire, schema="search_response.v1"):
     """The answer to one query."""
 
-    schema_version: Literal["search_response.v1"] = "search_response.v1"
     id: str | None
     query: str
     mode: ModeV1

@@ -11,18 +11,16 @@ from kebab.wire.reports import IngestProgressV1, IngestReportV1
 from kebab.wire.search import SearchResponseV1
 
 
-class HealthV1(Wire):
+class HealthV1(Wire, schema="health.v1"):
     """That the server answers and can read its database."""
 
-    schema_version: Literal["health.v1"] = "health.v1"
     ok: Literal[True] = True
     version: str
 
 
-class StatusV1(Wire):
+class StatusV1(Wire, schema="status.v1"):
     """What the server serves."""
 
-    schema_version: Literal["status.v1"] = "status.v1"
     version: str
     read_only: bool
     """Whether ingest is refused, because the server was not started with --allow-write."""
@@ -33,10 +31,9 @@ class StatusV1(Wire):
     ingest_running: bool
 
 
-class IngestJobV1(Wire):
+class IngestJobV1(Wire, schema="ingest_job.v1"):
     """An ingest that the server was asked for."""
 
-    schema_version: Literal["ingest_job.v1"] = "ingest_job.v1"
     job_id: str
     state: Literal["queued", "running", "done", "failed", "interrupted"]
     """The last three are final."""
@@ -53,15 +50,13 @@ class IngestJobV1(Wire):
     error: ErrorV1 | None
 
 
-class IngestJobsV1(Wire):
+class IngestJobsV1(Wire, schema="ingest_jobs.v1"):
     """The ingests of this run of the server, the latest first."""
 
-    schema_version: Literal["ingest_jobs.v1"] = "ingest_jobs.v1"
     items: list[IngestJobV1]
 
 
-class BulkResponseV1(Wire):
+class BulkResponseV1(Wire, schema="bulk_response.v1"):
     """The answers to several queries, in their order; an error stands in the place of its query."""
 
-    schema_version: Literal["bulk_response.v1"] = "bulk_response.v1"
     responses: list[SearchResponseV1 | ErrorV1]

@@ -35,6 +35,7 @@ _ABOUT_ONE_QUERY = frozenset(
 )
 """Codes of notices about one query. They are not reported for a whole run."""
 _MISSES_NAMED = 10
+_RUN = click.Path(path_type=Path, dir_okay=False)
 
 
 @group(
@@ -82,12 +83,7 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @_SEARCHING
 @option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
 @option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
-@option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="RUN.json",
-    help="Keep the run, to compare and report.",
-)
+@option("--out", type=_RUN, metavar="RUN.json", help="Keep the run, to compare and report.")
 def eval_run(
     golden: Path,
     k: int,
@@ -176,9 +172,6 @@ def print_metrics(report: wire.EvalReportV1) -> None:
 
 
 # --- compare
-
-
-_RUN = click.Path(path_type=Path, dir_okay=False)
 
 
 @command(
