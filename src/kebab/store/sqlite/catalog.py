@@ -1,4 +1,4 @@
-"""Reads documents, chunks, sources and tags: to show and find them, and as they were written, to copy or export them."""
+"""Reads documents, chunks, sources and tags, to show, find, copy or export them."""
 
 from __future__ import annotations
 
