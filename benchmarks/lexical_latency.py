@@ -28,7 +28,7 @@ from kebab.core.documents import Source
 from kebab.knowledge_base import KnowledgeBase
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.database import Database
-from kebab.store.sqlite.writing import SqliteWriting
+from kebab.store.sqlite.documents import SqliteWriting
 
 BAR = 1.3
 K = 10

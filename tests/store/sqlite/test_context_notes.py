@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from kebab.core.errors import Corrupt
 from kebab.core.records import ContextNote
-from kebab.store.sqlite.documents import SqliteNoteStore
-from kebab.store.sqlite.writing import SqliteWriting
+from kebab.store.sqlite.documents import SqliteNoteStore, SqliteWriting
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf

@@ -14,10 +14,10 @@ from kebab.core.errors import Corrupt, StoreError
 from kebab.store.index_versions import fts_config, lexical_index_version
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database, our_errors
+from kebab.store.sqlite.documents import SqliteWriting
 from kebab.store.sqlite.health import health_checks
 from kebab.store.sqlite.health import stats as stats_of
 from kebab.store.sqlite.rows import stored_fts_config
-from kebab.store.sqlite.writing import SqliteWriting
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf

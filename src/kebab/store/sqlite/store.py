@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from kebab.core.ports import ColumnWeights, EmbeddingModels
     from kebab.core.records import Check, StoreStats
     from kebab.store.sqlite.catalog import SqliteCatalog, SqliteContentReader
+    from kebab.store.sqlite.documents import SqliteWriting
     from kebab.store.sqlite.vectors import SqliteVectorStore
-    from kebab.store.sqlite.writing import SqliteWriting
 
 _LOGS = ("-wal", "-shm", "-journal")
 _File = tuple[int, int] | None
@@ -232,7 +232,7 @@ class SqliteStore:
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[SqliteWriting]:
         """Opens the store for writing. `existing`: only if it exists. `mending`: to rebuild the text index."""
-        from kebab.store.sqlite.writing import SqliteWriting
+        from kebab.store.sqlite.documents import SqliteWriting
 
         if existing:
             self._require_existing()
