@@ -92,7 +92,7 @@ def prepared(embedder: OnnxEmbedder, texts: list[str]) -> tuple[Any, list[dict[s
             mask[row, : len(part)] = 1
         batches.append({"input_ids": matrix, "attention_mask": mask})
         start = end
-    return encoder._session, batches
+    return encoder._model._session, batches
 
 
 def cpu(work: Any) -> float:

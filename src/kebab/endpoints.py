@@ -1,6 +1,6 @@
 """Sends requests to model endpoints that the user configured, with the same limits and errors for all of them.
 
-Nothing is sent unless a setting names a model at an endpoint (`embedding.model`, `ask.model`).
+Nothing is sent unless a setting names a model at an endpoint (`embedding.model`, `rerank.model`, `ask.model`).
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ class KnowledgeBase:
         snippet_type: str | None = None,
         match: Match | str | None = None,
         fusion: Fusion | str | None = None,
+        rerank: int | None = None,
         sort: Sort | str | None = None,
         per_doc: int | None = None,
         duplicates: Duplicates | str | None = None,
@@ -178,6 +179,7 @@ class KnowledgeBase:
         snippet_type: str | None = None,
         match: Match | str | None = None,
         fusion: Fusion | str | None = None,
+        rerank: int | None = None,
         min_score: float | None = None,
         max_tokens: int | None = None,
         full_text: bool | None = None,
@@ -463,7 +465,7 @@ class KnowledgeBase:
 def _options_of(query: SearchQuery) -> dict[str, Any]:
     """The search options that are equivalent to a query object."""
     same = ("mode", "k", "offset", "match", "sort", "per_doc", "duplicates", "type_ahead", "full_text", "explain")
-    options = {name: getattr(query, name) for name in (*same, "fusion", "min_score", "threshold")}
+    options = {name: getattr(query, name) for name in (*same, "fusion", "rerank", "min_score", "threshold")}
     return {"query": query.text, **options, **_filter_options(query.filters)}
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kebab.config.settings import Settings
-    from kebab.core.ports import EmbeddingModels, WordsAlike
+    from kebab.core.ports import EmbeddingModels, Reranker, WordsAlike
     from kebab.core.store_ports import Reading, Store, Writing
     from kebab.parsing.isolation import Parsers
 
@@ -77,6 +77,13 @@ class Session:
         from kebab.embedding.models import models_for
 
         return models_for(self.settings.embedding, self._cache)
+
+    @cached_property
+    def reranker(self) -> Reranker:
+        """The cross-encoder that the settings name, loaded."""
+        from kebab.embedding.cross_encoder import reranker_for
+
+        return reranker_for(self.settings.rerank, self._cache, self.settings.embedding.threads)
 
     def words_alike(self) -> WordsAlike | None:
         from kebab.embedding.models import likeness_by

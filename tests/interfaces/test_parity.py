@@ -24,7 +24,7 @@ from kebab.wire.search import search_response_v1
 QUESTIONS: list[dict[str, Any]] = [
     {"query": "install git"},
     {"query": "install git", "mode": "lexical"},
-    {"query": "how do I set up version control", "mode": "vector", "k": 4},
+    {"query": "how do I set up version control", "mode": "vector", "k": 4, "rerank": 20},
     {"query": "bread that rises over night", "mode": "hybrid", "fusion": "convex"},
     {"query": "git", "k": 3, "offset": 2, "fusion": "rrf"},
     {"query": "git", "tags_any": ["git", "rust"]},
@@ -71,6 +71,7 @@ MISTAKES: list[dict[str, Any]] = [
     {"k": "many"},
     {"k": 2.5},
     {"offset": -1},
+    {"rerank": 51},
     {"per_doc": 0},
     {"neighbours": 6},
     {"max_tokens": "1_000"},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-from kebab.core.search import DEFAULT_K, DUPLICATES, FUSIONS, MATCHES, MAX_K, RRF_K, SNIPPET_CHARS
+from kebab.core.search import DEFAULT_K, DUPLICATES, FUSIONS, MATCHES, MAX_K, MOST_RERANKED, RRF_K, SNIPPET_CHARS
 
 
 class Bounds(NamedTuple):
@@ -174,6 +174,15 @@ class SearchSettings(NamedTuple):
     rrf_k: Annotated[
         int, "The constant of reciprocal rank fusion: the larger, the less the first ranks stand out.", Bounds(1, 1000)
     ] = RRF_K
+    rerank: Annotated[
+        int,
+        "How many of the best passages a cross-encoder puts in order; 0: none. Better and slower; needs the extra "
+        "`rerank`, or a model of your own (section rerank).",
+        Bounds(0, MOST_RERANKED),
+    ] = 0
+    rerank_seconds: Annotated[
+        float, "How long that may take; passages that were not reached stay in place.", Bounds(0.01, 3600)
+    ] = 5.0
     vector_weight: Annotated[float, "Weight of a vector hit in rrf; a lexical hit has 1.", Bounds(0, 10)] = 1.0
     convex_weight: Annotated[float, "Share of the vector score in convex.", Bounds(0, 1)] = 0.65
     duplicates: Annotated[
@@ -195,6 +204,21 @@ class SearchSettings(NamedTuple):
     cjk_weight: Annotated[float, "Weight of Chinese, Japanese and Korean terms in lexical ranking.", Bounds(0, 100)] = (
         1.0
     )
+
+
+class RerankSettings(NamedTuple):
+    model: Annotated[
+        str,
+        "The cross-encoder: `bundled` (with the extra `rerank`; Latin script only), `onnx:FOLDER`, or `cohere:MODEL` "
+        "(any endpoint that speaks that API: Jina, vLLM, llama.cpp, …).",
+        Form(r"\s*(bundled|(onnx|cohere):.+)\s*", "bundled | onnx:FOLDER | cohere:MODEL"),
+    ] = "bundled"
+    endpoint: Annotated[
+        str,
+        "Address of the endpoint, to which /rerank is added; empty means https://api.cohere.com/v2.",
+        Form(r"(https?://.+)?", "an address that begins with http:// or https://"),
+    ] = ""
+    api_key: Annotated[str, "Key for the endpoint; best given as KEBAB_RERANK_API_KEY.", Secret()] = ""
 
 
 class LibrarySettings(NamedTuple):
@@ -274,6 +298,7 @@ class Settings(NamedTuple):
     analysis: AnalysisSettings = AnalysisSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
+    rerank: RerankSettings = RerankSettings()
     library: LibrarySettings = LibrarySettings()
     serve: ServeSettings = ServeSettings()
     ask: AskSettings = AskSettings()

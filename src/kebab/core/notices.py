@@ -41,6 +41,11 @@ class Says(Enum):
         "threshold_unused",
         "--threshold compares RRF scores, and there are none here; --min-score works in every mode.",
     )
+    NOT_RERANKED = "not_reranked", "These hits are not reranked: {}"
+    PARTLY_RERANKED = (
+        "partly_reranked",
+        "Only the first {} of {} passages were reranked: search.rerank_seconds allows no more time.",
+    )
     NOTHING_SIMILAR = "nothing_similar", "{}"
 
     UNKNOWN_TAG = "unknown_tag", "No document has the tag {}. See: kb list tags"

@@ -141,6 +141,20 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors: ...
 
 
+class Reranker(Protocol):
+    """A cross-encoder: reads a query and a passage together. Better than comparing their vectors, and far slower."""
+
+    @property
+    def name(self) -> str: ...
+    def reads(self, text: str, kind: EmbeddingKind) -> bool:
+        """Whether the model knows the script of a text."""
+
+    def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        """How well each passage answers the query. A time limit may end the list early. A score does not depend on the
+        other passages.
+        """
+
+
 class WordsAlike(Protocol):
     """Compares words by meaning. The result is the same at every call."""
 

@@ -142,6 +142,11 @@ def insists(tree: QueryTree) -> bool:
     return not isinstance(tree, Bag) or any(isinstance(operand, Phrase) for operand in tree.operands)
 
 
+def meaning_of(tree: QueryTree, text: str) -> str:
+    """The text that models read: the query as typed, or only its words if it has syntax."""
+    return text if isinstance(tree, Bag) and '"' not in text and "*" not in text else " ".join(words_of(tree))
+
+
 def plain_words(tree: QueryTree) -> list[str]:
     """The words of a query without any syntax; none for other queries."""
     if not isinstance(tree, Bag) or not all(isinstance(operand, Word) for operand in tree.operands):

@@ -29,6 +29,9 @@ DEFAULT_K = 10
 MAX_K = 1000
 SNIPPET_CHARS = 220
 RRF_K = 60
+RERANKED = 30
+"""How many passages are reranked if the user does not say how many."""
+MOST_RERANKED = 50
 MAX_QUERY_CHARS = 65_536
 """A longer query is cut to this length."""
 MAX_MEANING_CHARS = 8000
@@ -94,6 +97,8 @@ class SearchQuery(NamedTuple):
     explain: bool = False
     fusion: Fusion | None = None
     """How hybrid search merges its two lists; None: as the settings say."""
+    rerank: int | None = None
+    """How many of the first passages a cross-encoder puts in order; None or 0: none."""
     min_score: float | None = None
     threshold: float | None = None
     """`min_score` is the least score of a hit, `threshold` the least RRF score of a hybrid hit. Retrievers need both to

@@ -50,8 +50,7 @@ class OnnxEncoder:
         self._pad_id = pad_id
         self._pooling = pooling
         self._tokenizer = tokenizer or FileTokenizer(folder / "tokenizer.json")
-        self._session = _load_session(folder / "model.onnx", threads or _processors())
-        self._inputs = _input_types(self._session, folder)
+        self._model = OnnxModel(folder, threads, too_long="Set embedding.max_tokens to what the model takes.")
 
     def embed(self, texts: Sequence[str], *, lead_weight: float = 0.0) -> Array:
         """One unit vector per text, which does not depend on the other texts.
@@ -106,17 +105,7 @@ class OnnxEncoder:
         for row, part in enumerate(batch):
             ids[row, : len(part)] = part
             mask[row, : len(part)] = 1
-        values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        try:
-            output = self._session.run(
-                None, {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
-            )[0]
-        except Exception as error:  # onnxruntime raises a class of its own per status code, with no base but this one
-            raise ModelMismatch(
-                f"The model in {self._folder} cannot take a text of {length} tokens: "
-                f"{' '.join(str(error).split())[:200]}.",
-                hint="Set embedding.max_tokens to what the model takes.",
-            ) from error
+        output = self._model.run(ids, mask, np.zeros_like(ids))
         vectors = unit(_pooled(output, mask, self._pooling))
         if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
             raise ModelMismatch(
@@ -124,6 +113,34 @@ class OnnxEncoder:
                 hint="Use another form of the model.",
             )
         return vectors
+
+
+class OnnxModel:
+    """The graph in a folder, which takes token ids."""
+
+    def __init__(self, folder: Path, threads: int, *, too_long: str, exact: bool = False) -> None:
+        """`threads`: 0 for all processors; `too_long`: what to do about a text that the model cannot take; `exact`:
+        see `_load_session`.
+        """
+        self._folder = folder
+        self._too_long = too_long
+        self._session = _load_session(folder / "model.onnx", threads or _processors(), exact=exact)
+        self._inputs = _input_types(self._session, folder)
+
+    def run(self, ids: Array, mask: Array, types: Array) -> Array:
+        """The first output of the graph, for a row of ids for each text."""
+        values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        try:
+            output = self._session.run(
+                None, {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
+            )[0]
+        except Exception as error:  # onnxruntime raises a class of its own per status code, with no base but this one
+            raise ModelMismatch(
+                f"The model in {self._folder} cannot take a text of {ids.shape[1]} tokens: "
+                f"{' '.join(str(error).split())[:200]}.",
+                hint=self._too_long,
+            ) from error
+        return np.asarray(output)
 
 
 def _input_types(session: Any, folder: Path) -> dict[str, Any]:
@@ -179,7 +196,8 @@ def output_dimension(path: Path) -> int:
     return size
 
 
-def _load_session(path: Path, threads: int) -> Any:
+def _load_session(path: Path, threads: int, *, exact: bool = False) -> Any:
+    """`exact`: for weights that fill 8 bits. Processors without VNNI instructions then add up without saturation."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise it reports what machine this is
     import onnxruntime
 
@@ -189,6 +207,7 @@ def _load_session(path: Path, threads: int) -> Any:
     options.log_severity_level = 4  # no log, because errors are raised
     # Waiting threads sleep: spinning ones take the processor from other programs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.x64quantprecision", str(int(exact)))
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no narrower base class
@@ -213,7 +232,7 @@ class FileTokenizer:
     """The tokenizer of a tokenizer.json."""
 
     def __init__(self, path: Path) -> None:
-        self._tokenizer = _load(path)
+        self._tokenizer = load_tokenizer(path)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
@@ -248,7 +267,7 @@ def tokenizers_library() -> Any:
         return tokenizers
 
 
-def _load(path: Path) -> Any:
+def load_tokenizer(path: Path) -> Any:
     try:
         tokenizer = tokenizers_library().Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
@@ -389,11 +408,14 @@ class UnigramTokenizer:
 # that code changes
 
 
-def package_file(package: str, name: str, digest: str) -> bytes:
-    """The bytes of a file that `package` installed; ModelCorrupt if its hash differs. The package is not imported."""
+def package_file(package: str, name: str, digest: str, *, install: str = "") -> bytes:
+    """The bytes of a file that `package` installed; ModelCorrupt if its hash differs. The package is not imported.
+
+    `install`: the command that installs the package, if it is not one that Kebab always brings.
+    """
     from importlib.metadata import PackageNotFoundError, distribution
 
-    reinstall = f"pip install --force-reinstall {package}"
+    reinstall = install or f"pip install --force-reinstall {package}"
     try:
         path = Path(str(distribution(package).locate_file(name)))
         data = path.read_bytes()

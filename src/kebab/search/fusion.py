@@ -36,6 +36,14 @@ class Parts(NamedTuple):
     """The sum of a passage that is first in all lists."""
 
 
+class Relevance(NamedTuple):
+    """What a cross-encoder said about a passage, and the passage's rank before that."""
+
+    model: str
+    score: float
+    rank_before: int
+
+
 class Fused(NamedTuple):
     """A passage in the merged list, with its places in the lexical and the vector list."""
 
@@ -50,6 +58,8 @@ class Fused(NamedTuple):
     parts: Parts = Parts()
     moved: str | None = None
     """Why the passage does not stand where its score puts it."""
+    relevance: Relevance | None = None
+    """What a cross-encoder said about the passage, if one was asked."""
 
     @property
     def hit(self) -> SearchHit | None:

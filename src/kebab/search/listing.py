@@ -35,6 +35,7 @@ from kebab.core.search import (
 )
 from kebab.core.spans import CodeSpan
 from kebab.search.fusion import Fused, FusionPolicy
+from kebab.search.reranking import Reranking, reranked
 from kebab.search.snippets import SnippetMaker
 
 FIRST_DEPTH = 100
@@ -86,6 +87,7 @@ class Listing(ABC):
     reader: Reader | None
     snippets: SnippetMaker | None
     """None if hits come from retrievers outside this package, with their own snippets."""
+    reranking: Reranking | None = None
     ordered_by_store = False
     """Whether `candidates` are already in the requested order. If not, sorting by date uses only the first ranking."""
 
@@ -105,16 +107,22 @@ class Listing(ABC):
         # Twice as deep as the page needs, because copies are folded. A deeper ranking begins like this one.
         depth = max(FIRST_DEPTH, 2 * (query.offset + query.k) + REACH) if self.ordered_by_store else FIRST_DEPTH
         first = self.candidates(query, depth)
+        notices = first.notices
         if query.sort == "date" and not self.ordered_by_store:
             passages: Iterable[Read] = _newest_first(self._read(first.chunks, query), query)
         else:
             places = self._deeper_and_deeper(query, first, depth)
-            best = list(islice(places, _WINDOW))
+            best: Sequence[Fused] = list(islice(places, _WINDOW))
+            known: Mapping[str, ChunkContext] = {}
+            if query.rerank and query.sort != "date" and self.reranking is not None:
+                known = {place.chunk_id: passage for place, passage in self._read(best[: query.rerank], query)}
+                best, about_order = reranked(best, known, query, self.reranking)
+                notices += about_order
             code = self._code_among(best, query)
             # At these places there can be no hit of the page, and no copy of one.
             before = islice(places, max(0, query.offset - _WINDOW))
             passages = chain(
-                self._read(code_in_order(best, code, query), query, code),
+                self._read(code_in_order(best, code, query), query, {**known, **code}),
                 self._read_with(self.texts, before, _READ_AT_ONCE),
                 self._read(places, query),
             )
@@ -124,7 +132,7 @@ class Listing(ABC):
             match=first.match,
             more=more,
             explanation=first.explanation,
-            notices=first.notices,
+            notices=notices,
             terms=first.terms,
             below_scores=first.below_scores,
         )
@@ -238,6 +246,8 @@ class Listing(ABC):
     ) -> dict[str, Any]:
         fusion = _fusion_explanation(place, self.policy, query)
         explanation: dict[str, Any] = {"lexical": None, "vector": None, "fusion": fusion, "moved": place.moved}
+        if place.relevance:
+            explanation["rerank"] = place.relevance._asdict()
         if lexical := place.lexical:
             explanation["lexical"] = {"rank": lexical.rank, "score": lexical.score}
             explanation["matched"] = self._matched(chunk, terms)

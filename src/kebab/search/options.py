@@ -20,6 +20,8 @@ from kebab.core.search import (
     MATCHES,
     MAX_K,
     MODES,
+    MOST_RERANKED,
+    RERANKED,
     RRF_K,
     SORTS,
     TRUST_LEVELS,
@@ -63,6 +65,8 @@ class Option(NamedTuple):
     flags: tuple[str, ...] = ()
     """On the command line, where they are not the name with dashes."""
     metavar: str | None = None
+    flag_value: int | None = None
+    """On the command line, what the option means without a value."""
 
 
 _Text = str | None
@@ -245,6 +249,19 @@ class SearchRequest(NamedTuple):
             "How hybrid mixes: rrf, by rank, or convex, by score.",
             choices=FUSIONS,
             cli_help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf).",
+        ),
+    ] = None
+    rerank: Annotated[
+        _Whole,
+        Option(
+            f"Put this many of the best passages in order with a cross-encoder, {RERANKED} for example; 0: none "
+            "(setting search.rerank).",
+            least=0,
+            most=MOST_RERANKED,
+            cli_help=f"Put the best N passages, {RERANKED} if N is left out, in order with a cross-encoder: better and "
+            "slower; 0: do not (setting search.rerank).",
+            metavar="[N]",
+            flag_value=RERANKED,
         ),
     ] = None
     sort: Annotated[

@@ -34,6 +34,7 @@ from kebab.core.search import (
 from kebab.core.text import content_hash
 from kebab.search.lexical import LexicalRetriever
 from kebab.search.options import SearchRequest
+from kebab.search.reranking import Reranking
 
 if TYPE_CHECKING:
     from kebab.config.settings import IngestSettings, Settings
@@ -161,7 +162,8 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
     chars = settings.search.snippet_chars
     index, chunks = lexical_index(reading, settings), reading.chunks()
     version = reading.index_version()
-    lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars)
+    reranking = Reranking(lambda: session.reranker, settings.search.rerank_seconds)
+    lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars, reranking=reranking)
     if not with_vectors:
         return Retrievers(lexical)
     from kebab.search.hybrid import HybridRetriever
@@ -188,8 +190,9 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
         snippet_chars=chars,
         notices=notices,
         trust=share**_MISSING_COUNTS,
+        reranking=reranking,
     )
-    return Retrievers(lexical, vector, HybridRetriever(settings.search, lexical, vector))
+    return Retrievers(lexical, vector, HybridRetriever(settings.search, lexical, vector, reranking=reranking))
 
 
 def lexical_index(reading: Reading, settings: Settings) -> LexicalIndex:
@@ -299,6 +302,7 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
         full_text=request.full_text,
         explain=request.explain,
         fusion=cast("Fusion", request.fusion or settings.hybrid_fusion) if mode == "hybrid" else None,
+        rerank=settings.rerank if request.rerank is None else request.rerank,
         min_score=request.min_score,
         threshold=request.threshold if mode == "hybrid" else None,
         insists=mode == "hybrid" and (request.match == "all" or insists(parse(request.query))),
@@ -318,7 +322,7 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
     shaped_by = [query.text, query.mode, query.match, query.fusion, query.sort, query.per_doc, query.duplicates]
-    bound = [*shaped_by, query.type_ahead, query.filters._asdict(), index_version]
+    bound = [*shaped_by, query.rerank, query.type_ahead, query.filters._asdict(), index_version]
     return content_hash(json.dumps(bound, sort_keys=True))[:16]
 
 

@@ -10,10 +10,11 @@ from kebab.core import deadline
 from kebab.core.errors import ModelMissing
 from kebab.core.notices import Notice, Says
 from kebab.core.ports import EmbeddingModels, SpaceQuery, VectorMatch
-from kebab.core.query_tree import Bag, QueryTree, parse, words_of
+from kebab.core.query_tree import meaning_of, parse
 from kebab.core.search import MAX_MEANING_CHARS, SNIPPET_CHARS, HitList, QueryTerms, Ranked, Ranking, SearchQuery
 from kebab.search.fusion import Fused
 from kebab.search.listing import Listing
+from kebab.search.reranking import Reranking
 from kebab.search.snippets import SnippetLimits, SnippetMaker
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class VectorRetriever(Listing):
         snippet_chars: int = SNIPPET_CHARS,
         notices: Sequence[Notice] = (),
         trust: float = 1.0,
+        reranking: Reranking | None = None,
     ) -> None:
         """`index` only provides the terms that snippets highlight; it is not searched. `notices`: about the vectors.
         `trust`: how reliable a list of them is, from 0 to 1.
@@ -52,6 +54,7 @@ class VectorRetriever(Listing):
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
         self._notices = tuple(notices)
         self._trust = trust
+        self.reranking = reranking
         self._embedded: dict[str, Any] = {}
         """The vectors of the last query, by model, for use in deeper rankings."""
         self._text = ""
@@ -71,7 +74,7 @@ class VectorRetriever(Listing):
 
     def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
         """The passages closest in meaning, at most `depth`; those below the floor, probably unrelated, come last."""
-        text = _meant(parse(query.text), query.text)
+        text = meaning_of(parse(query.text), query.text)
         if not text.strip():
             return Ranking(notices=self._notices)
         held = [space for space in self._models.for_query(text) if self._store.holds(space.embedder)]
@@ -189,8 +192,3 @@ def _explanation(spaces: Sequence[SpaceQuery], found_in: Sequence[SpaceQuery], d
         for space in spaces
     ]
     return {"vector": {"spaces": searched, "asked_for": depth, "found": len(found_in)}}
-
-
-def _meant(tree: QueryTree, text: str) -> str:
-    """The text to embed: the query as typed, or only its words if it has syntax."""
-    return text if isinstance(tree, Bag) and '"' not in text and "*" not in text else " ".join(words_of(tree))

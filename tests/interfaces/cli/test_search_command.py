@@ -84,6 +84,38 @@ def test_explain_names_lexical_vector_fusion_with_rank_and_score_per_hit(search:
     assert ran.out.splitlines()[-1] == f"returned: {ran.out.count('citation:')}"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        (("--rerank", "gnu tar"), 3),
+        (("gnu tar", "--rerank"), 3),
+        (("gnu", "--rerank", "tar"), 3),
+        (("--rerank", "2", "gnu", "tar"), 2),
+        (("--rerank=2", "gnu tar"), 2),
+        (("--rerank", "0", "gnu tar"), 0),
+    ],
+)
+def test_rerank_may_have_a_number_and_takes_no_word_of_the_query(
+    search: Kb, model_cache: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], read: int
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
+    response = search(*arguments, "--type", "markdown", "--mode", "lexical", "--explain", "--json").json()
+    assert response["query"] == "gnu tar"
+    assert response["notices"] == []
+    reranked = [hit["explanation"].get("rerank") for hit in response["hits"]]
+    assert [one["model"] for one in reranked if one] == ["ms-marco-MiniLM-L-12-v2"] * read
+
+
+def test_explain_says_what_the_cross_encoder_said(
+    search: Kb, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
+    ran = search("gnu tar", "--rerank", "--explain")
+    assert re.search(
+        r"^   rerank: rank 1 before, score -?\d+\.\d{4} \(ms-marco-MiniLM-L-12-v2\)$", ran.out, re.MULTILINE
+    )
+
+
 LEVELS = ("some", "all", "near", "phrase")
 
 

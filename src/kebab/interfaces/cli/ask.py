@@ -26,7 +26,7 @@ _ONE_LINE = re.compile(r":L(\d+)-L\1$")
 )
 @click.argument("question", nargs=-1)
 @search_options(
-    *("mode", "k", *FILTERS, "library", "max_tokens", "explain"),
+    *("mode", "k", *FILTERS, "library", "rerank", "max_tokens", "explain"),
     mode="How passages are found: hybrid (the default), lexical or vector.",
     k="How many passages are looked at.",
     library="Answer from the documentation of this library.",

@@ -48,7 +48,7 @@ def eval_command() -> None:
 
 
 _SEARCHING = search_options(
-    *("mode", *FILTERS, "match", "fusion", "per_doc", "duplicates", "threshold", "min_score"),
+    *("mode", *FILTERS, "match", "fusion", "rerank", "per_doc", "duplicates", "threshold", "min_score"),
     mode="hybrid (the default), lexical or vector.",
     match="all words, any of them, or auto.",
     fusion="rrf or convex (setting search.hybrid_fusion).",

@@ -45,6 +45,21 @@ class CheckedOption(click.Option):
 option = partial(click.option, cls=CheckedOption)
 
 
+class _Command(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses arguments. An option whose number may be left out takes the next word only if it is a number."""
+        may_stand_alone = {
+            flag: f"{flag}={one.flag_value}"
+            for one in self.params
+            if isinstance(one, click.Option) and not one.is_flag and isinstance(one.flag_value, int)
+            for flag in one.opts
+        }
+        followed_by = zip(args, [*args[1:], ""], strict=False)
+        return super().parse_args(
+            ctx, [may_stand_alone.get(word, word) if not after.isdecimal() else word for word, after in followed_by]
+        )
+
+
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Stores a global option for the run. click calls this for outer commands first, so the innermost value wins."""
     if value not in (None, False) and param.name is not None:
@@ -68,7 +83,9 @@ def command(
     """Makes a function a command with the global options and an example in its help. `within`: its group."""
 
     def decorate(function: _Function) -> click.Command:
-        decorator: Callable[[_Function], click.Command] = click.command(name, epilog=_shown(example), **attributes)
+        decorator: Callable[[_Function], click.Command] = click.command(
+            name, **{"cls": _Command, "epilog": _shown(example), **attributes}
+        )
         made = decorator(global_options(function))
         if within is not None:
             within.add_command(made)

@@ -45,13 +45,15 @@ def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Func
     def decorate(function: _Function) -> _Function:
         for name in reversed(names):
             about, kind = OPTIONS[name], KINDS[name]
+            value: dict[str, Any] = {"flag_value": about.flag_value} if about.flag_value is not None else {}
             function = option(
                 *(about.flags or (f"--{name.replace('_', '-')}",)),
                 name if name != "highlight" else "no_highlight",
                 type=kind if kind in (int, float) else None,
-                is_flag=True if kind is bool else None,
+                is_flag=True if kind is bool else False if value else None,
                 multiple=kind is list and name != "tags_all",  # --tags A,B is one text
                 metavar=about.metavar,
+                **value,
                 help=sentences.get(name, about.cli_help or about.help),
             )(function)
         return function
@@ -73,8 +75,8 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 @search_options("mode")
 @option("--fts-only", is_flag=True, help="The same as --mode lexical.")
 @option("--vec-only", is_flag=True, help="The same as --mode vector.")
-@search_options("k", "offset", "cursor", *FILTERS, "library", "snippet_type", "match", "fusion", "sort", "per_doc")
-@search_options("duplicates", "threshold", "min_score", "max_tokens", "full_text", "group", "neighbours")
+@search_options("k", "offset", "cursor", *FILTERS, "library", "snippet_type", "match", "fusion", "rerank", "sort")
+@search_options("per_doc", "duplicates", "threshold", "min_score", "max_tokens", "full_text", "group", "neighbours")
 @search_options("highlight", "explain")
 @option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
 @option("--exit-code", is_flag=True, help="Exit with 1 when nothing matches.")
@@ -324,6 +326,8 @@ def _print_hit_explanation(hit: SearchHit) -> None:
         lexical, vector, exact = detail.weights
         weights = f", weights lexical {lexical:.3g}, vector {vector:.3g}, exact {exact}"
     click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method}{weights})")
+    if rerank := explanation.get("rerank"):
+        click.echo(f"   rerank: rank {rerank['rank_before']} before, score {rerank['score']:.4f} ({rerank['model']})")
     if explanation.get("moved"):
         click.echo(f"   moved: {explanation['moved']}")
     matched = explanation.get("matched") or {}

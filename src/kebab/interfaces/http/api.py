@@ -149,7 +149,7 @@ _CITATION = Parameter({**_TEXT, "pattern": r"^[^\s#:][^#:]*#L[1-9][0-9]{0,6}$"},
 _QUESTION = {"type": "string", "pattern": search_options.SOMETHING, "description": "In a sentence."}
 _OF_ASK = (
     *("mode", "k", *search_options.FILTERS, "doc", "library", "snippet_type"),
-    *("match", "fusion", "max_tokens", "explain"),
+    *("match", "fusion", "rerank", "max_tokens", "explain"),
 )
 """The search options that choose the passages of an answer."""
 _NOTHING: Mapping[str, Parameter] = {}
