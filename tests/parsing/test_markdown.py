@@ -164,11 +164,29 @@ def test_line_ends_do_not_change_the_blocks(ending: str) -> None:
         (r"\*not emphasis\*", "*not emphasis*"),
         ("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4"),
         ("a < b and c > d", "a < b and c > d"),
+        ("`` a`b `` and ``` `c", "a`b and ``` `c"),
         ("e\u0301", "é"),
     ],
 )
 def test_a_heading_has_no_markup(source: str, shown: str) -> None:
     assert plain_heading(source) == shown
+
+
+_RUNS = " ".join("`" * length for length in range(1, 1400))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"# {'*a ' * 50_000}\n", f"{'_a ' * 50_000}\n===\n", f"# {'~~a ' * 50_000}\n", f"# {'<!--' * 50_000}\n"),
+        *(f"# {_RUNS}\n", f"# [{' ' * 200_000}x\n", f"# {'`' * 200_000}\n", f"a #tag {_RUNS}\n"),
+        f"a #tag {'`' * 4000}{' a' * 500_000}\n",
+    ],
+    ids=lambda text: text[:12] + text[-4:-1],
+)
+def test_hostile_markup_takes_linear_time(text: str) -> None:
+    # No clock: quadratic code needs a minute or more for most of these.
+    assert parsed(text).blocks
 
 
 @pytest.mark.parametrize(("path", "format_"), [("a.md", "md"), ("a.MARKDOWN", "md"), ("a.mdx", "mdx")])

@@ -23,14 +23,17 @@ _CALLED_BY_FOLDER = frozenset(("readme", "index", "_index"))
 _ABOVE_TITLE = ("<", "[", "![", "(", "{", ".. ", ":", "%", "#", "import ")
 """How a paragraph begins that may stand above a title: badges, links, tags, labels, directives and includes."""
 
-# Strings, which `re` compiles at first use: most searches read no heading with markup.
+# Strings, which `re` compiles at first use: most searches read no heading with markup. Each takes linear time, because a
+# whole paragraph of any length can be a heading.
 _IMAGE_OR_LINK = r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])"
 _WIKI_LINK = r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
-_ATTRIBUTES = r"\s*\{[#.:][^{}]*\}\s*$"
-_TAG_OR_COMMENT = r"<!--.*?-->|</?[A-Za-z][^<>]*>"
-_STARS = r"(\*{1,3}|~~)(?=\S)(.+?)(?<=\S)\1"
-_UNDERSCORES = r"(?<!\w)(_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)"
-_LITERAL = r"\\([!-/:-@\[-`{-~])|(`+)\s?(.+?)\s?(?<!`)\2(?!`)"
+_ATTRIBUTES = r" ?\{[#.:][^{}]*\}$"
+_TAG_OR_COMMENT = r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z][^<>]*>"
+_STARS = r"(\*{1,3}|~~)(?=\S)(.{1,500}?)(?<=\S)\1"
+_UNDERSCORES = r"(?<!\w)(_{1,3})(?=\S)(.{1,500}?)(?<=\S)\1(?!\w)"
+CODE_MARK = r"(?<!`)(`{1,9})(?!`)"
+"""A run of backticks. Of each length one at most has no partner, so only nine are looked for to the end of the text."""
+_LITERAL = rf"\\([!-/:-@\[-`{{-~])|{CODE_MARK} ?(.+?) ?(?<!`)\2(?!`)"
 _KEPT = "\ue000(\\d+)\ue001"
 _MARKUP = re.compile(r"[\[<{*_~`\\]")
 
@@ -75,8 +78,9 @@ def _name_of(path: str) -> str:
 
 def plain_heading(source: str) -> str:
     """A Markdown heading as a reader sees it: without links, emphasis, code marks, tags and {#anchors}."""
+    source = " ".join(source.split())
     if not _MARKUP.search(source):
-        return nfc(" ".join(source.split()))
+        return nfc(source)
     literals: list[str] = []
 
     def keep(match: re.Match[str]) -> str:

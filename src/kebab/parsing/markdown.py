@@ -16,11 +16,11 @@ from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.search import TRUST_LEVELS
 from kebab.core.text import decode, nfc, read_toml
-from kebab.parsing.building import FileParser, as_ranges, plain_heading, title_of
+from kebab.parsing.building import CODE_MARK, FileParser, as_ranges, plain_heading, title_of
 from kebab.parsing.file_types import classify
 from kebab.parsing.markdown_blocks import iter_blocks
 
-_INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
+_INLINE_CODE = re.compile(rf"{CODE_MARK}.*?(?<!`)\1(?!`)", re.DOTALL)
 _TAG = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#(?=[\w/-]*[^\W\d_])(\w[\w/-]{0,80}\w|\w)(?![\w/-]|\()")
 _COLOUR = re.compile(r"(?=[a-fA-F]*\d)[0-9a-fA-F]{3,8}")
 _WITHOUT_TAGS = frozenset({"code", "html", "table"})
