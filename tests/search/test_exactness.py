@@ -75,8 +75,8 @@ def test_a_query_that_repeats_its_words_for_long_is_not_looked_for_as_a_phrase()
     assert not Wording(["x_" * 65], (), SqliteTokenizer()).is_checked
 
 
-def test_the_wire_names_what_is_typed_a_phrase() -> None:
-    assert [level.label for level in Exactness] == ["some", "all", "near", "phrase", "phrase"]
+def test_the_wire_names_what_is_typed_and_titles_a_phrase() -> None:
+    assert [level.label for level in Exactness] == ["some", "all", "near", "phrase", "phrase", "phrase"]
 
 
 WORDS = st.lists(

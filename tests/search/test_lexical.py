@@ -362,6 +362,15 @@ def test_auto_gives_the_same_order_for_every_k_and_every_page(retriever_of: Retr
         assert list(retriever.search(query._replace(k=k, offset=offset))) == everything[offset : offset + k]
 
 
+@pytest.mark.parametrize("query", ["cards view", "Cards view", "cards-view", "(cards) view!"])
+def test_the_document_with_this_title_comes_first_once(retriever_of: Retrieve, query: str) -> None:
+    body = "\n\n".join(f"## Part {number}\n\n{'Something else. ' * 80}" for number in range(3))
+    files = {f"{number}.md": "See [[cards view]] and cards view, a cards view.\n" for number in range(20)}
+    hits = retriever_of({**files, "Cards view.md": body}).search(SearchQuery(query, match="auto", k=22))
+    assert [hit.doc_path == "Cards view.md" for hit in hits[:3]] == [True, False, False]
+    assert hits[0].exactness == Exactness.NAMED
+
+
 def test_auto_counts_the_offset_too(retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("cargo workspace", match="auto", k=1, offset=1)).match == "any"
 

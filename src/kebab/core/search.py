@@ -121,10 +121,12 @@ class Exactness(IntEnum):
     """all words in a row, in any form"""
     VERBATIM = 5
     """the query as typed"""
+    NAMED = 6
+    """the best passage of a document with this title"""
 
     @property
     def label(self) -> str:
-        return "phrase" if self is Exactness.VERBATIM else self.name.lower()
+        return Exactness(min(self, Exactness.PHRASE)).name.lower()
 
 
 class Weights(NamedTuple):

@@ -178,12 +178,16 @@ class LexicalRetriever(Listing):
                     break
         self._read_already = super().contexts([match.chunk_id for match in best])
         checked = []
+        named: set[str] = set()
         for match in best:
             deadline.check()
             exactness = Exactness.ALL
             if match.chunk_id in self._read_already:
                 passage = self._read_already[match.chunk_id]
                 exactness = wording.exactness_of(passage.title, passage.heading_path, passage.text)
+                if passage.doc_id not in named and wording.is_name(passage.title):
+                    exactness = Exactness.NAMED
+                    named.add(passage.doc_id)
             checked.append((exactness, match))
         checked.sort(key=lambda item: (-item[0], item[1]))
         known = {match.chunk_id for match in best}
@@ -251,6 +255,7 @@ class Wording:
         self.phrases = tuple(dict.fromkeys(filter(None, (_trimmed(words), _trimmed(between)))))
         """The whole query, and the query without the words that say little at its beginning and end."""
         self._rows = [row for phrase in self.phrases if len(row := self._terms(phrase)) > 1]
+        self._name = _WORD.findall(_flat(" ".join(words)))
         self._words = {self._terms(words[number]): None for number in telling}
         self._words.pop((), None)
         terms = {term for row in (*self._rows, *self._words) for term in row}
@@ -259,6 +264,10 @@ class Wording:
         if self.is_checked:
             self._verbatim = _as_typed(self.phrases[0])
             self._candidates = _beginning_like(terms)
+
+    def is_name(self, title: str) -> bool:
+        """Whether this is the title, whatever signs are in it."""
+        return _WORD.findall(_flat(title)) == self._name != []
 
     def exactness_of(self, title: str, headings: Sequence[str], text: str) -> Exactness:
         """How literally a passage that has all the words has them. The title counts less than the passage itself."""
