@@ -1,10 +1,11 @@
-"""Whether a phrase that stands word for word in few passages is found first, typed without quotes.
+"""Whether a phrase that stands word for word in few passages, or a title, is found first, typed without quotes.
 
     python benchmarks/exact_match.py [--data FOLDER] [--keep FOLDER] [--db FILE] [--phrases N] [--kb COMMAND]
 
 Draws phrases of 2 to 4 words from the passages of a database: 300 of the English and 150 of the Korean Kubernetes
 pages, each phrase in 1 to 8 passages and each of its words in at least 15. `first`: how often the first hit contains
-the phrase. `share`: of the first min(5, n) hits, where n is the number of passages with the phrase.
+the phrase. `share`: of the first min(5, n) hits, where n is the number of passages with the phrase. `title`: how often
+the first hit is of the document whose title was typed; as many titles of 2 to 6 words, if there are so many.
 """
 
 from __future__ import annotations
@@ -52,8 +53,12 @@ def main() -> None:
         for corpus, number in CORPORA.items() if chosen.db is None else {chosen.db.stem: 300}.items():
             db = chosen.db or made(command, chosen.data, corpus, chosen.keep or work)
             phrases = drawn(db, chosen.phrases or number)
-            rows += [[corpus, len(phrases), mode, *measured(command, db, mode, phrases)] for mode in MODES]
-    measuring.table(["corpus", "phrases", "mode", "first", "bar", "", "share", "bar", ""], rows)
+            titles = drawn_titles(db, chosen.phrases or number)
+            rows += [
+                [corpus, len(phrases), mode, *measured(command, db, mode, phrases), named(command, db, mode, titles)]
+                for mode in MODES
+            ]
+    measuring.table(["corpus", "phrases", "mode", "first", "bar", "", "share", "bar", "", "title"], rows)
 
 
 def made(command: list[str], data: Path, corpus: str, folder: Path) -> Path:
@@ -95,15 +100,32 @@ def pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)")
 
 
-def measured(command: list[str], db: Path, mode: str, phrases: list[Phrase]) -> list[object]:
-    lines = "".join(json.dumps({"id": phrase.text, "query": phrase.text}) + "\n" for phrase in phrases)
+def drawn_titles(db: Path, number: int) -> list[str]:
+    with sqlite3.connect(f"{db.as_uri()}?mode=ro", uri=True) as connection:
+        titles = [title.casefold() for (title,) in connection.execute("SELECT title FROM documents")]
+    once = sorted(title for title, count in Counter(titles).items() if count == 1 and 2 <= len(title.split()) <= 6)
+    return random.Random(7).sample(once, min(len(once), number))
+
+
+def hits_of(command: list[str], db: Path, mode: str, queries: list[str]) -> dict[str, list[dict[str, str]]]:
+    lines = "".join(json.dumps({"id": query, "query": query}) + "\n" for query in queries)
     arguments = [*command, "--db", str(db), "search", "--bulk", "--json", "-k", "5", "--full-text", *MODES[mode]]
     process = subprocess.run(
         [*arguments, "--duplicates", "show"], input=lines, capture_output=True, text=True, env={**os.environ}
     )
     if process.returncode:
         raise SystemExit(process.stderr[-2000:])
-    answers = {answer["id"]: answer["hits"] for answer in map(json.loads, process.stdout.splitlines())}
+    return {answer["id"]: answer["hits"] for answer in map(json.loads, process.stdout.splitlines())}
+
+
+def named(command: list[str], db: Path, mode: str, titles: list[str]) -> str:
+    answers = hits_of(command, db, mode, titles)
+    first = sum(hits[0]["title"].casefold() == title for title, hits in answers.items() if hits)
+    return f"{first} of {len(titles)}"
+
+
+def measured(command: list[str], db: Path, mode: str, phrases: list[Phrase]) -> list[object]:
+    answers = hits_of(command, db, mode, [phrase.text for phrase in phrases])
     first, share = 0, 0.0
     for phrase in phrases:
         contains = [
