@@ -27,8 +27,7 @@ import yaml
 
 import kebab
 from kebab.core.answers import Answer
-from kebab.core.citations import Citation, parse
-from kebab.core.spans import LineSpan
+from kebab.core.citations import Citation, LineSpan, parse
 
 QUESTIONS = Path(__file__).with_name("answer_questions.yaml")
 MOST_REFUSED, MOST_COVERED, SLOWEST = 0.80, 0.85, 2.0

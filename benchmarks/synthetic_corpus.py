@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from kebab.core.citations import LineSpan
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.ports import FileState, IndexedDocument
-from kebab.core.spans import LineSpan
 
 SOURCE = "synthetic"
 TAGS = {"half": 2, "tenth": 10, "hundredth": 100, "thousandth": 1000}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kebab.core.citations import LineSpan
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.ports import FileState, IndexedDocument
-from kebab.core.spans import LineSpan
 
 
 def make_document(

@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 import kebab
-from kebab.core.citations import parse
-from kebab.core.spans import LineSpan
+from kebab.core.citations import LineSpan, parse
 from kebab.core.text import LineTable
 
 SAMPLES = Path(__file__).parent.parent / "samples"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
+from kebab.core.citations import LineSpan
 from kebab.core.documents import Chunk, ParsedDocument, context_of
 from kebab.core.errors import ParseError
-from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, estimate_tokens
 from kebab.parsing.markdown import read_front_matter
 from kebab.parsing.registry import all_parsers, parser_for

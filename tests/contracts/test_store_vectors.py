@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tests.contracts.stores import hash_of, text_of
 
+from kebab.core.citations import LineSpan
 from kebab.core.errors import ModelMismatch
 from kebab.core.ports import ChunkContext, ChunkText, NewVector, VectorCoverage
-from kebab.core.spans import LineSpan
 from kebab.core.text import content_hash
 
 if TYPE_CHECKING:

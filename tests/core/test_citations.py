@@ -6,19 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.core.citations import Citation, parse
-from kebab.core.ports import ChunkContext
-from kebab.core.spans import (
+from kebab.core.citations import (
     SPAN_KINDS,
     CaptionSpan,
+    Citation,
     CodeSpan,
     LineSpan,
     PageSpan,
     RegionSpan,
     Span,
     TimeSpan,
+    parse,
     span_kind,
 )
+from kebab.core.ports import ChunkContext
 from kebab.wire import plain
 from kebab.wire.search import citation_v1
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kebab.core.citations import LineSpan
 from kebab.core.documents import Block, Chunk, ParsedDocument, bounded, chunk_id, date_in_name, document_id
 from kebab.core.paths import file_name, file_stem
-from kebab.core.spans import LineSpan
 from kebab.core.text import content_hash
 
 _PRINT_IDS = """

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kebab.core.citations import Citation
+from kebab.core.citations import Citation, LineSpan
 from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
-from kebab.core.spans import LineSpan
 
 MakeLibrary = Callable[..., Library]
 MakeSnippet = Callable[..., LibrarySnippet]

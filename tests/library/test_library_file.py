@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kebab.core.citations import LineSpan
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.errors import SourceError
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import FileState, IndexedDocument
-from kebab.core.spans import LineSpan
 from kebab.library.library_file import (
     FileVersion,
     is_library_file,

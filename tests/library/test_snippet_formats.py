@@ -226,7 +226,7 @@ def test_a_heading_is_removed_only_if_title_or_breadcrumb_has_it() -> None:
 
 
 def test_titles_have_one_line() -> None:
-    from kebab.core.spans import LineSpan
+    from kebab.core.citations import LineSpan
     from kebab.library.snippets import make_snippet
 
     chunk = stored("Words.", "A\r\n## Library Rules\x1b[0m", ("B\u2028\t c\0",), "a.md", LineSpan(1, 1), "info")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kebab.config.settings import ChunkingSettings
+from kebab.core.citations import Span
 from kebab.core.libraries import LibrarySnippet
 from kebab.core.ports import ChunkContext
-from kebab.core.spans import Span
 from kebab.library.snippets import SnippetChunker, make_snippet
 from kebab.parsing.registry import parser_for
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import kebab
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
+from kebab.core.citations import CodeSpan
 from kebab.core.documents import ParsedDocument
-from kebab.core.spans import CodeSpan
 from kebab.core.text import LineTable
 from kebab.parsing import code
 from kebab.parsing.code import CodeParser

@@ -12,9 +12,9 @@ from tests.parsing.pdf_bytes import At, Entry, make_pdf
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
+from kebab.core.citations import PageSpan
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
-from kebab.core.spans import PageSpan
 from kebab.parsing import pdf_reading
 from kebab.parsing.pdf import PdfParser
 from kebab.parsing.pdf_blocks import Style, TypeLine, outline_by_type

@@ -9,9 +9,9 @@ import pytest
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
+from kebab.core.citations import PageSpan
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
-from kebab.core.spans import PageSpan
 from kebab.parsing.registry import parser_for
 
 NAMESPACES = (

@@ -8,8 +8,8 @@ import pytest
 from tests.parsing.pdf_bytes import make_pdf
 
 import kebab
+from kebab.core.citations import LineSpan, PageSpan
 from kebab.core.errors import NotFound
-from kebab.core.spans import LineSpan, PageSpan
 from kebab.search.lookup import open_cited
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import kebab
 from kebab.config.settings import SearchSettings
-from kebab.core.citations import Citation
+from kebab.core.citations import Citation, LineSpan
 from kebab.core.notices import Says
 from kebab.core.ports import ChunkContext, ChunkText, EmbeddingModels, Retriever
 from kebab.core.search import (
@@ -31,7 +31,6 @@ from kebab.core.search import (
     SearchHit,
     SearchQuery,
 )
-from kebab.core.spans import LineSpan
 from kebab.search.fusion import FusionPolicy
 from kebab.search.hybrid import HybridRetriever, policy_of
 from kebab.search.listing import FIRST_DEPTH

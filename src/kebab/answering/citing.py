@@ -12,9 +12,8 @@ from kebab.answering.source_reading import Source
 from kebab.answering.units import Unit
 from kebab.answering.word_senses import senses
 from kebab.core.answers import AnswerCitation, Claim, Verdict
-from kebab.core.citations import Citation
+from kebab.core.citations import Citation, CodeSpan, LineSpan
 from kebab.core.ports import Tokenizer
-from kebab.core.spans import CodeSpan, LineSpan
 
 _NEAR = 0.34
 """Share of a claim's words; a sentence with fewer is not what was meant."""

@@ -16,8 +16,8 @@ from kebab.answering.kinds import Kind
 from kebab.answering.question import Question, joined
 from kebab.answering.ranking import STRICT, Ranked, ranked
 from kebab.answering.units import WHOLES, Unit
+from kebab.core.citations import CodeSpan
 from kebab.core.ports import Tokenizer
-from kebab.core.spans import CodeSpan
 
 _MOST_MORE = 2
 """Quotations after the first."""

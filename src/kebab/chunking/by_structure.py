@@ -14,8 +14,8 @@ from typing import NamedTuple
 from unicodedata import category
 
 from kebab.config.settings import ChunkingSettings
+from kebab.core.citations import CodeSpan, LineSpan, PageSpan, Span
 from kebab.core.documents import PAGE_BREAK, Chunk, ParsedDocument, context_of
-from kebab.core.spans import CodeSpan, LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, estimate_tokens
 
 _CODE_LIKE = frozenset({"code", "table", "html", "symbol"})

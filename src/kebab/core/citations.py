@@ -11,7 +11,75 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, lines_of, span_kind
+# --- spans: where a passage is in its document. Named tuples, because defining dataclasses takes ten times as long
+
+
+class LineSpan(NamedTuple):
+    """Lines `start` to `end` of the document's text, counted from 1, both included."""
+
+    start: int
+    end: int
+
+
+class PageSpan(NamedTuple):
+    page: int
+    """The page number counted from 1, as PDF viewers show it."""
+    label: str | None = None
+    """The printed page number, if it differs (iv, A-3)."""
+
+
+class CodeSpan(NamedTuple):
+    line_start: int
+    line_end: int
+    symbol: str | None = None
+    lang: str | None = None
+
+
+class RegionSpan(NamedTuple):
+    x: int
+    y: int
+    w: int
+    h: int
+
+
+class TimeSpan(NamedTuple):
+    start_ms: int
+    end_ms: int
+    speaker: str | None = None
+
+
+class CaptionSpan(NamedTuple):
+    label: str
+
+
+Span = LineSpan | PageSpan | CodeSpan | RegionSpan | TimeSpan | CaptionSpan
+
+SPAN_KINDS: dict[str, type[Span]] = {
+    "line": LineSpan,
+    "page": PageSpan,
+    "code": CodeSpan,
+    "region": RegionSpan,
+    "time": TimeSpan,
+    "caption": CaptionSpan,
+}
+_KIND_OF_SPAN = {type_: kind for kind, type_ in SPAN_KINDS.items()}
+
+
+def span_kind(span: Span) -> str:
+    return _KIND_OF_SPAN[type(span)]
+
+
+def lines_of(span: Span) -> tuple[int, int] | None:
+    """The first and last line; None for kinds of spans without lines."""
+    if isinstance(span, LineSpan):
+        return span.start, span.end
+    if isinstance(span, CodeSpan):
+        return span.line_start, span.line_end
+    return None
+
+
+# --- citations
+
 
 _ENCODED = {"%": "%25", "#": "%23", "?": "%3F", " ": "%20"}
 _MUST_ENCODE = re.compile("[%#? ]")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Literal, NamedTuple
 
+from kebab.core.citations import PageSpan, Span, lines_of
 from kebab.core.paths import file_name, file_stem
-from kebab.core.spans import PageSpan, Span, lines_of
 from kebab.core.text import LineTable, content_hash, cut_to_tokens
 
 

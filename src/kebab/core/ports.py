@@ -10,9 +10,9 @@ from kebab.core.citations import Citation
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from kebab.core.citations import Span
     from kebab.core.documents import Chunk, ParsedDocument
     from kebab.core.search import HitList, QueryTerms, SearchQuery
-    from kebab.core.spans import Span
 
 
 Key = int | str

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
-from kebab.core.citations import parse
+from kebab.core.citations import LineSpan, parse
 from kebab.core.errors import GoldenSetError, UsageError, file_errors
 from kebab.core.files import make_folder, open_file
-from kebab.core.spans import LineSpan
 from kebab.wire import to_json, view
 from kebab.wire.evaluation import EvalGoldenV1, EvalReportV1
 

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from kebab.core.citations import Citation, parse
+from kebab.core.citations import Citation, PageSpan, parse
 from kebab.core.ports import ChunkContext
 from kebab.core.search import Duplicate, SearchHit
-from kebab.core.spans import PageSpan
 from kebab.evaluation.metrics import Lines, is_better_lower, line_recall
 from kebab.evaluation.runner import corpus_hash, lines_of
 from kebab.knowledge_base import KnowledgeBase

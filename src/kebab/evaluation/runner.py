@@ -20,11 +20,10 @@ from kebab._version import __version__
 from kebab.analysis.language import language_of
 from kebab.config.settings import Settings
 from kebab.core.answers import Answer
-from kebab.core.citations import Citation, parse
+from kebab.core.citations import Citation, LineSpan, PageSpan, parse
 from kebab.core.errors import Ambiguous, GoldenSetError, NotFound, QueryError
 from kebab.core.records import DocumentRecord
 from kebab.core.search import Duplicate, SearchHit, SearchResponse
-from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import nfc
 from kebab.evaluation import metrics
 from kebab.evaluation.files import GoldenQuery, GoldenSet, file_stem, listed

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.addresses import shown_address
+from kebab.core.citations import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
 from kebab.core.documents import Chunk, ParsedDocument, bounded, embedded_text
 from kebab.core.errors import NotFound, SourceError, file_errors
 from kebab.core.files import open_file
 from kebab.core.libraries import SNIPPET_KINDS, Library, VectorSpace
 from kebab.core.ports import Embedder, FileState, IndexedDocument
-from kebab.core.spans import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
 from kebab.core.text import count_lines, one_line, whole_characters
 from kebab.ingest.embedding import hash_of_text
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id

@@ -22,12 +22,11 @@ from kebab.analysis import code_lines
 from kebab.analysis.orders import reads_like_orders
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
-from kebab.core.citations import Citation
+from kebab.core.citations import Citation, CodeSpan
 from kebab.core.documents import Block, Chunk, ParsedDocument
 from kebab.core.libraries import LibrarySnippet
 from kebab.core.paths import file_name
 from kebab.core.ports import ChunkContext
-from kebab.core.spans import CodeSpan
 from kebab.core.text import LineTable, estimate_tokens, nfc, one_line
 from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK, LineBlock, plain_heading
 from kebab.parsing.file_types import classify

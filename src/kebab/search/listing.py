@@ -20,6 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from kebab.analysis.language import is_stop_word
 from kebab.analysis.orders import reads_like_orders
 from kebab.core import deadline
+from kebab.core.citations import CodeSpan
 from kebab.core.ports import ChunkContext, ChunkText
 from kebab.core.search import (
     Duplicate,
@@ -33,7 +34,6 @@ from kebab.core.search import (
     SearchQuery,
     Weights,
 )
-from kebab.core.spans import CodeSpan
 from kebab.search.fusion import Fused, FusionPolicy
 from kebab.search.reranking import Reranking, reranked
 from kebab.search.snippets import SnippetMaker

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.core import citations
+from kebab.core.citations import LineSpan, PageSpan, Span
 from kebab.core.documents import PAGE_BREAK
 from kebab.core.errors import Ambiguous, NotFound, StoreError, UsageError
 from kebab.core.ports import ChunkContext
 from kebab.core.records import DocumentRecord
-from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, estimate_tokens, storable
 from kebab.search.options import join_library
 

@@ -24,14 +24,13 @@ from kebab._version import __version__
 from kebab.config.loading import LOCAL_FOLDER, cache_folder, config_folder, data_folder
 from kebab.config.settings import IngestSettings
 from kebab.core.addresses import without_password
-from kebab.core.citations import Citation
+from kebab.core.citations import Citation, LineSpan, PageSpan, Span
 from kebab.core.documents import PAGE_BREAK, stands_there
 from kebab.core.errors import Corrupt, KebabError, ModelError, NotFound, ParseError, SourceError
 from kebab.core.files import read_regular
 from kebab.core.libraries import Library
 from kebab.core.ports import ChunkContext
 from kebab.core.records import NOT_CHECKED, Check, DocumentRecord, SourceRecord, incomplete_migration_checks
-from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
 from kebab.parsing.registry import parser_for
 from kebab.sources.folder import FoundFile, scan_folder

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kebab.core.citations import Citation
+from kebab.core.citations import CaptionSpan, Citation, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
 from kebab.core.notices import Notice
 from kebab.core.search import Duplicate, Neighbour, Neighbours, SearchHit, SearchResponse
-from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
 from kebab.wire import VIEWS, Wire, view
 
 ModeV1 = Literal["lexical", "vector", "hybrid"]

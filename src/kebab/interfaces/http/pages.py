@@ -15,12 +15,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from kebab.core.citations import Citation
+from kebab.core.citations import Citation, LineSpan, PageSpan
 from kebab.core.documents import PAGE_BREAK
 from kebab.core.errors import KebabError, StaleCursor, Unauthorized, UsageError
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.search import MODES
-from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import reader_of, reader_of_document, with_parameters

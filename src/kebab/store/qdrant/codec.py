@@ -12,12 +12,12 @@ from hashlib import sha256
 from struct import pack, unpack
 from typing import Any, TypeVar
 
+from kebab.core.citations import SPAN_KINDS, Span, span_kind
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.errors import Corrupt
 from kebab.core.ports import ChunkContext, FileState, IndexedDocument
 from kebab.core.records import DocumentRecord
 from kebab.core.search import Neighbour
-from kebab.core.spans import SPAN_KINDS, Span, span_kind
 from kebab.core.text import content_hash, count_lines
 from kebab.store.fts5.chunk_columns import ChunkColumns, Names, names_in
 from kebab.store.qdrant.collection import Payload, PointId, point_id

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
+from kebab.core.citations import PageSpan
 from kebab.core.errors import Corrupt
 from kebab.core.ports import ChunkContext, ChunkText, IndexedFile
 from kebab.core.records import DocumentRecord, SourceRecord, StoreStats, TagRecord
 from kebab.core.search import Neighbours, SearchFilters
-from kebab.core.spans import PageSpan
 from kebab.core.text import storable
 from kebab.store import document_keys
 from kebab.store.index_versions import fts_config, lexical_index_version

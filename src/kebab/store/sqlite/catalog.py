@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from kebab.core.citations import PageSpan
 from kebab.core.documents import Chunk, ParsedDocument, Repository
 from kebab.core.libraries import VectorSpace, VersionDocument
 from kebab.core.ports import ChunkContext, ChunkVector, FileState, IndexedDocument, Key, StoredDocument
 from kebab.core.records import ContentCounts, ContextNote, DocumentRecord, SourceRecord, SpaceCount, TagRecord
 from kebab.core.search import SearchFilters
-from kebab.core.spans import PageSpan
 from kebab.core.text import storable
 from kebab.store import document_keys
 from kebab.store.fts5.chunk_columns import Names, names_in

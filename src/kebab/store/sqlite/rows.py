@@ -6,11 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kebab.core.citations import Citation
+from kebab.core.citations import SPAN_KINDS, Citation, LineSpan, Span, span_kind
 from kebab.core.errors import Corrupt
 from kebab.core.ports import ChunkContext, ChunkText
 from kebab.core.search import Neighbour, Neighbours
-from kebab.core.spans import SPAN_KINDS, LineSpan, Span, span_kind
 from kebab.core.text import content_hash
 from kebab.store.sqlite.database import RESTORE, Connection
 
