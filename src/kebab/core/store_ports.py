@@ -13,39 +13,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from kebab.core import ports, records
     from kebab.core.documents import Repository, Source
     from kebab.core.libraries import DoneFile, Library, Making, VectorSpace, VersionDocument
-    from kebab.core.ports import (
-        ChunkContext,
-        ChunkText,
-        ChunkVector,
-        ColumnWeights,
-        Embedder,
-        EmbeddingModels,
-        FileState,
-        IndexedDocument,
-        IndexedFile,
-        Key,
-        LexicalMatches,
-        Middle,
-        NearWord,
-        NewVector,
-        PendingChunk,
-        StoredDocument,
-        Tokenizer,
-        VectorCoverage,
-        VectorMatch,
-    )
     from kebab.core.query_tree import QueryTree
-    from kebab.core.records import (
-        Check,
-        ContentCounts,
-        ContextNote,
-        DocumentRecord,
-        SourceRecord,
-        StoreStats,
-        TagRecord,
-    )
     from kebab.core.search import Neighbours, QueryTerms, SearchFilters
 
 
@@ -95,10 +66,10 @@ class Store(Protocol):
     def size(self) -> int:
         """The size in bytes; 0 if it is unknown."""
 
-    def health(self) -> list[Check]:
+    def health(self) -> list[records.Check]:
         """Quick checks of the store. Never raises: for a damaged or unreachable store, a check fails."""
 
-    def integrity(self) -> list[Check]:
+    def integrity(self) -> list[records.Check]:
         """Checks the whole store for damage. Each failed check names a fault and how to repair it. Never raises."""
 
     def own_files(self) -> set[Path]:
@@ -120,13 +91,13 @@ class Reading(Protocol):
     def korean_analysis(self) -> str | None:
         """The Korean analysis that the text index was built with; None before anything is indexed."""
 
-    def lexical_index(self, weights: ColumnWeights) -> LexicalIndex:
+    def lexical_index(self, weights: ports.ColumnWeights) -> LexicalIndex:
         """Word search. Queries are analysed as the index was built, not as the settings say now."""
 
     def vectors(self) -> VectorStore: ...
-    def vector_coverage(self, models: EmbeddingModels) -> VectorCoverage: ...
+    def vector_coverage(self, models: ports.EmbeddingModels) -> ports.VectorCoverage: ...
     def chunks(self) -> ChunkReader: ...
-    def files(self, doc_ids: Collection[str] | None = None) -> Sequence[IndexedFile]:
+    def files(self, doc_ids: Collection[str] | None = None) -> Sequence[ports.IndexedFile]:
         """The files of these documents, or of all; documents that do not come from files are left out."""
 
     def libraries(self) -> LibraryCatalog: ...
@@ -134,7 +105,7 @@ class Reading(Protocol):
     def migrating_from(self) -> str | None:
         """The origin of an incomplete migration into this store, or None."""
 
-    def stats(self) -> StoreStats: ...
+    def stats(self) -> records.StoreStats: ...
 
 
 class Writing(Protocol):
@@ -146,7 +117,7 @@ class Writing(Protocol):
     def libraries(self) -> LibraryWriter: ...
     def notes(self) -> NoteStore: ...
     def vectors(self) -> VectorWriter: ...
-    def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
+    def expect_vectors(self, embedders: Sequence[ports.Embedder]) -> None:
         """Announces vectors of these models, so that a store can prepare for them before it holds any chunk."""
 
     def settle_analysis(self, built_with: str | None = None) -> int:
@@ -189,13 +160,13 @@ class DocumentStore(Protocol):
     def has_chunks(self) -> bool:
         """Whether there is any chunk, of the user's documents or of libraries."""
 
-    def known_files(self, source: str) -> Mapping[str, FileState]:
+    def known_files(self, source: str) -> Mapping[str, ports.FileState]:
         """The recorded states of a source's files, by path."""
 
-    def write(self, *documents: IndexedDocument) -> int:
+    def write(self, *documents: ports.IndexedDocument) -> int:
         """Adds or replaces documents. Returns how many chunks were written or changed; others keep their vectors."""
 
-    def touch(self, source: str, path: str, state: FileState, date: str) -> None:
+    def touch(self, source: str, path: str, state: ports.FileState, date: str) -> None:
         """Updates the recorded state and date of a file whose bytes did not change."""
 
     def date_of(self, source: str, path: str) -> str: ...
@@ -207,13 +178,13 @@ class NoteStore(Protocol):
     """Writes notes. A note, and its terms in the index of all passages below it, become visible at the same time."""
 
     def source_names(self) -> Sequence[str]: ...
-    def notes(self, source: str) -> Sequence[ContextNote]:
+    def notes(self, source: str) -> Sequence[records.ContextNote]:
         """The notes on a source and its folders, the outermost first."""
 
-    def put(self, source: str, note: ContextNote) -> int:
+    def put(self, source: str, note: records.ContextNote) -> int:
         """Adds or replaces the note of its folder, and returns how many chunks got other terms."""
 
-    def remove(self, source: str, note: ContextNote) -> int: ...
+    def remove(self, source: str, note: records.ContextNote) -> int: ...
 
 
 class Catalog(Protocol):
@@ -222,29 +193,29 @@ class Catalog(Protocol):
     paths_on_disk: bool
     """Whether a document may be named by its path on disk. False for remote callers: they must not probe it."""
 
-    def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
+    def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[records.DocumentRecord]:
         """The documents that pass the filters, sorted by source and path."""
 
     def count_documents(self, filters: SearchFilters) -> int: ...
-    def all_documents(self) -> Iterator[DocumentRecord]:
+    def all_documents(self) -> Iterator[records.DocumentRecord]:
         """All documents except those of libraries, read one at a time, so that a slow caller blocks nothing."""
 
-    def sources(self) -> list[SourceRecord]: ...
-    def tags(self) -> list[TagRecord]:
+    def sources(self) -> list[records.SourceRecord]: ...
+    def tags(self) -> list[records.TagRecord]:
         """All tags, the most frequent first."""
 
     def languages(self) -> list[str]: ...
     def formats(self) -> list[str]: ...
-    def find_document(self, key: str) -> DocumentRecord:
+    def find_document(self, key: str) -> records.DocumentRecord:
         """The document with this id, beginning of an id, path, SOURCE:path, or name as used in links between notes.
         Several matches raise Ambiguous, which names them.
         """
 
-    def in_libraries(self, path: str) -> Mapping[tuple[str, str], DocumentRecord]:
+    def in_libraries(self, path: str) -> Mapping[tuple[str, str], records.DocumentRecord]:
         """The library documents with this path, by library and tag; the tag is empty for the default branch."""
 
-    def find_chunk(self, key: str) -> ChunkContext: ...
-    def chunks_of(self, doc_id: str) -> list[ChunkContext]:
+    def find_chunk(self, key: str) -> ports.ChunkContext: ...
+    def chunks_of(self, doc_id: str) -> list[ports.ChunkContext]:
         """The chunks of a document, in document order."""
 
     def body(self, doc_id: str) -> str:
@@ -260,22 +231,22 @@ class Catalog(Protocol):
 class ContentReader(Protocol):
     """Reads the whole content, for copying it to another store or exporting a library."""
 
-    def stored(self, source: str) -> Mapping[str, StoredDocument]:
+    def stored(self, source: str) -> Mapping[str, ports.StoredDocument]:
         """The documents of a source that is not a library's, by path."""
 
-    def documents(self, keys: Sequence[Key]) -> Sequence[IndexedDocument]:
+    def documents(self, keys: Sequence[ports.Key]) -> Sequence[ports.IndexedDocument]:
         """The documents with these keys, in this order, without sources: a library document may have several."""
 
     def spaces(self) -> Sequence[VectorSpace]:
         """The spaces of all models with stored vectors, in the order in which the models were first used."""
 
-    def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> Mapping[str, ChunkVector]:
+    def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> Mapping[str, ports.ChunkVector]:
         """The vectors of these chunks in this space, by chunk id; chunks without one are left out."""
 
     def complete_vectors(self) -> str | None:
         """The stored names of the models for which `settle` found no vector missing; None if there are none."""
 
-    def counts(self) -> ContentCounts: ...
+    def counts(self) -> records.ContentCounts: ...
     def library_documents(self, library_id: str) -> Sequence[VersionDocument]:
         """The documents of all versions of a library that can be searched, the default version first."""
 
@@ -298,11 +269,11 @@ class LexicalOptions(TypedDict):
 
 class LexicalIndex(Protocol):
     @property
-    def tokenizer(self) -> Tokenizer: ...
+    def tokenizer(self) -> ports.Tokenizer: ...
 
-    def search(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> LexicalMatches: ...
+    def search(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> ports.LexicalMatches: ...
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
-    def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
+    def near_words(self, word: str, edits: int) -> Sequence[ports.NearWord]:
         """Known words within `edits` of `word`, nearest first, one per stem. Some may be in no chunk any more."""
 
     def size(self) -> int:
@@ -323,10 +294,10 @@ class KnownWords(Protocol):
 
 
 class ChunkReader(Protocol):
-    def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
+    def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ports.ChunkContext]:
         """The chunks with these ids, by id; missing ones are left out."""
 
-    def texts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkText]:
+    def texts(self, chunk_ids: Sequence[str]) -> Mapping[str, ports.ChunkText]:
         """Less of the same chunks, for less time and memory."""
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> Mapping[str, Neighbours]:
@@ -346,33 +317,35 @@ class VectorOptions(TypedDict):
 class VectorStore(Protocol):
     """Searches the stored vectors of a space for those closest to a given vector."""
 
-    def holds(self, embedder: Embedder) -> bool:
+    def holds(self, embedder: ports.Embedder) -> bool:
         """Whether there are vectors of this model. Does not load the model."""
 
-    def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Sequence[VectorMatch]: ...
-    def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
+    def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Sequence[ports.VectorMatch]: ...
+    def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[ports.Embedder]) -> ports.Middle | None:
         """The mean vector of these chunks in the primary space of most of them; None if they have no vectors."""
 
 
 class VectorWriter(Protocol):
     def pending(
-        self, embedders: Sequence[Embedder], *, primary: bool = True, after: Key | None, limit: int
-    ) -> Sequence[PendingChunk]:
+        self, embedders: Sequence[ports.Embedder], *, primary: bool = True, after: ports.Key | None, limit: int
+    ) -> Sequence[ports.PendingChunk]:
         """Chunks without a vector of these models in their primary space or, if not `primary`, in any space. In a fixed
         order, following the chunk `after`.
         """
 
-    def chunks(self, keys: Sequence[Key]) -> Sequence[PendingChunk]:
+    def chunks(self, keys: Sequence[ports.Key]) -> Sequence[ports.PendingChunk]:
         """The current state of these chunks; removed ones are left out."""
 
-    def count_pending(self, embedders: Sequence[Embedder], *, primary: bool = True) -> int: ...
-    def is_primary(self, embedder: Embedder) -> bool:
+    def count_pending(self, embedders: Sequence[ports.Embedder], *, primary: bool = True) -> int: ...
+    def is_primary(self, embedder: ports.Embedder) -> bool:
         """Whether this model's space is the primary space of any chunk."""
 
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
+    def link(
+        self, embedder: ports.Embedder, chunks: Sequence[tuple[ports.Key, bytes]], *, primary: bool
+    ) -> Collection[ports.Key]:
         """Assigns already stored vectors to chunks, by the hash of their text. Returns the chunks that got a vector."""
 
-    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
+    def add(self, embedder: ports.Embedder, vectors: Sequence[ports.NewVector], *, primary: bool) -> None:
         """Stores vectors. Ignores chunks that were removed meanwhile, and texts that already have a vector."""
 
     def prepare(self, spaces: Sequence[VectorSpace]) -> None:
@@ -381,15 +354,17 @@ class VectorWriter(Protocol):
     def remember_complete(self, models: str | None) -> None:
         """Stores the value of `ContentReader.complete_vectors`, after all vectors were copied from another store."""
 
-    def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
+    def keep(self, embedder: ports.Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
         """Stores vectors made elsewhere (text hash, float16) for texts that may come later. Returns how many are new.
         Vectors whose length is not 1 are left out.
         """
 
-    def clear(self, embedders: Sequence[Embedder]) -> None:
+    def clear(self, embedders: Sequence[ports.Embedder]) -> None:
         """Deletes the vectors of these models. Vectors of other models stay."""
 
-    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
+    def settle(
+        self, embedders: Sequence[ports.Embedder], second: ports.Embedder | None = None, *, refused: int = 0
+    ) -> None:
         """Called when embedding is done, including by the second model `second`, except for `refused` texts: deletes
         vectors of other models, and unused vectors once there are many of them.
         """
@@ -420,10 +395,10 @@ class LibraryWriter(Protocol):
         link to the version.
         """
 
-    def known(self, library_id: str, fingerprints: Iterable[str]) -> Mapping[tuple[str, str], Key]:
+    def known(self, library_id: str, fingerprints: Iterable[str]) -> Mapping[tuple[str, str], ports.Key]:
         """Documents of all versions with these fingerprints, which need not be parsed again, by path and file key."""
 
-    def share(self, making: Making, documents: Sequence[tuple[Key, str]]) -> None:
+    def share(self, making: Making, documents: Sequence[tuple[ports.Key, str]]) -> None:
         """Adds documents that other versions already have, each with its file key, to the version."""
 
     def link(self, making: Making, documents: Sequence[tuple[str, str]]) -> None:

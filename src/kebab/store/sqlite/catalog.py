@@ -15,28 +15,17 @@ from kebab.core.search import SearchFilters
 from kebab.core.text import storable
 from kebab.store import document_keys
 from kebab.store.fts5.chunk_columns import Names, names_in
+from kebab.store.sqlite import rows as chunk_rows
 from kebab.store.sqlite.database import Connection, our_errors
 from kebab.store.sqlite.documents import decompress, notes_by_source
 from kebab.store.sqlite.filters import PERSONAL, document_filter
-from kebab.store.sqlite.rows import (
-    CONTEXTS,
-    NOTES_ABOVE,
-    STATE,
-    TAGS_OF_DOCUMENT,
-    chunk_context,
-    heading_list,
-    spans_from_json,
-    split_values,
-    stored_json,
-    stored_spaces,
-)
 from kebab.store.tags import tag_records
 
 # The fields of a DocumentRecord in their order.
 _DOCUMENTS = f"""
-SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level, {TAGS_OF_DOCUMENT},
+SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level, {chunk_rows.TAGS_OF_DOCUMENT},
        d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version, d.indexed_at,
-       d.metadata, {NOTES_ABOVE}
+       d.metadata, {chunk_rows.NOTES_ABOVE}
 FROM documents d JOIN sources s ON s.id = d.source_id
 """
 
@@ -135,7 +124,7 @@ class SqliteCatalog:
         """Whether passages of this document are cited by page."""
         sql = "SELECT source_spans FROM chunks WHERE doc_id = ? ORDER BY ordinal LIMIT 1"
         rows = self._connection.rows(sql, (doc_id,))
-        return bool(rows) and isinstance(spans_from_json(rows[0][0])[0], PageSpan)
+        return bool(rows) and isinstance(chunk_rows.spans_from_json(rows[0][0])[0], PageSpan)
 
     def all_documents(self) -> Iterator[DocumentRecord]:
         """Yields every document outside libraries, each from its own query, so that no read transaction stays open."""
@@ -163,7 +152,7 @@ class SqliteCatalog:
         return [_document(row) for row in self._connection.rows(_DOCUMENTS + where, bindings)]
 
     def _chunks(self, where: str, bindings: dict[str, Any]) -> list[ChunkContext]:
-        return [chunk_context(row) for row in self._connection.rows(CONTEXTS + where, bindings)]
+        return [chunk_rows.chunk_context(row) for row in self._connection.rows(chunk_rows.CONTEXTS + where, bindings)]
 
 
 def _has_prefix(column: str, key: str) -> tuple[str, dict[str, Any]]:
@@ -175,8 +164,8 @@ def _has_prefix(column: str, key: str) -> tuple[str, dict[str, Any]]:
 
 def _document(row: tuple[Any, ...]) -> DocumentRecord:
     values = dict(zip(DocumentRecord._fields, row, strict=True))
-    values |= {name: split_values(values[name]) for name in ("tags", "context")}
-    return DocumentRecord(**{**values, "metadata": stored_json(values["metadata"])})
+    values |= {name: chunk_rows.split_values(values[name]) for name in ("tags", "context")}
+    return DocumentRecord(**{**values, "metadata": chunk_rows.stored_json(values["metadata"])})
 
 
 def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:
@@ -191,9 +180,9 @@ def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:
 _AT_ONCE = 1000
 _PARSED = ("title", "doc_type", "format", "lang", "encoding")
 _WITH_TEXTS = f"""
-SELECT {", ".join(f"d.{name}" for name in _PARSED)}, d.id, d.path, d.metadata, d.body, {TAGS_OF_DOCUMENT},
+SELECT {", ".join(f"d.{name}" for name in _PARSED)}, d.id, d.path, d.metadata, d.body, {chunk_rows.TAGS_OF_DOCUMENT},
        (SELECT title FROM chunks WHERE document_id = d.id AND ordinal = 0),
-       d.chunker_version, d.date, d.trust_level, d.doc_id, d.indexed_at, {STATE}
+       d.chunker_version, d.date, d.trust_level, d.doc_id, d.indexed_at, {chunk_rows.STATE}
 FROM json_each(?) AS wanted CROSS JOIN documents d ON d.id = wanted.value ORDER BY wanted.key
 """
 _SEARCHED = (
@@ -217,7 +206,7 @@ class SqliteContentReader:
 
     def stored(self, source: str) -> dict[str, StoredDocument]:
         of_source = "documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ? ORDER BY d.path"
-        rows = self._rows(f"SELECT d.path, d.id, d.doc_id, {STATE} FROM {of_source}", source)
+        rows = self._rows(f"SELECT d.path, d.id, d.doc_id, {chunk_rows.STATE} FROM {of_source}", source)
         return {path: StoredDocument(row, doc_id, FileState(*state)) for path, row, doc_id, *state in rows}
 
     def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
@@ -225,7 +214,7 @@ class SqliteContentReader:
 
     def spaces(self) -> list[VectorSpace]:
         with our_errors(self._connection.path):
-            return [VectorSpace(*space[1:4]) for space in stored_spaces(self._connection)]
+            return [VectorSpace(*space[1:4]) for space in chunk_rows.stored_spaces(self._connection)]
 
     def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> dict[str, ChunkVector]:
         rows = self._rows(
@@ -287,10 +276,15 @@ class SqliteContentReader:
     def _document(self, row: tuple[Any, ...]) -> IndexedDocument:
         parsed = dict(zip(_PARSED, row, strict=False))
         key, path, metadata, body, joined, first_title, chunker, date, trust, doc_id, indexed_at, *state = row[5:]
-        text, tags = decompress(body), split_values(joined)
+        text, tags = decompress(body), chunk_rows.split_values(joined)
         names = Names((), tags) if first_title is None else names_in(first_title, path, parsed["title"], tags)
         document = ParsedDocument(
-            text=text, blocks=(), tags=names.tags, aliases=names.aliases, metadata=stored_json(metadata), **parsed
+            text=text,
+            blocks=(),
+            tags=names.tags,
+            aliases=names.aliases,
+            metadata=chunk_rows.stored_json(metadata),
+            **parsed,
         )
         chunks = self._chunks(key, text)
         return IndexedDocument("", path, FileState(*state), document, chunks, chunker, date, trust, doc_id, indexed_at)
@@ -302,7 +296,15 @@ class SqliteContentReader:
             document,
         )
         return [
-            Chunk(ordinal, start, end, text[start:end], heading_list(path, headings), spans_from_json(spans), kind)
+            Chunk(
+                ordinal,
+                start,
+                end,
+                text[start:end],
+                chunk_rows.heading_list(path, headings),
+                chunk_rows.spans_from_json(spans),
+                kind,
+            )
             for ordinal, start, end, path, headings, spans, kind in rows
         ]
 

@@ -12,18 +12,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import apsw
 
-from kebab.core import deadline
-from kebab.core.errors import (
-    Corrupt,
-    DiskFull,
-    Locked,
-    NotFound,
-    ReadOnly,
-    SchemaAltered,
-    StoreError,
-    TooNew,
-    file_errors,
-)
+from kebab.core import deadline, errors
 from kebab.core.files import make_file, make_folder
 from kebab.core.paths import path_matches
 from kebab.store.sqlite import migrations
@@ -53,14 +42,18 @@ _START_AGAIN = "Restore a backup, or delete the file and ingest again; kb doctor
 _FREE_SPACE = "Free some space and run the command again: it continues."
 _PERMISSIONS = "Check the path and its permissions."
 _OTHER_FILE = "Check its permissions, or name another with --db."
-_MEANINGS: dict[type[apsw.Error], tuple[type[StoreError], str, str]] = {
-    apsw.BusyError: (Locked, "Another process kept the database busy for too long.", _TRY_AGAIN),
-    apsw.NotADBError: (Corrupt, "{path} is not a Kebab database.", "Name another file with --db."),
-    apsw.CorruptError: (Corrupt, "The database {path} is damaged.", _START_AGAIN),
-    apsw.FullError: (DiskFull, "There is no space left for {path}.", _FREE_SPACE),
-    apsw.ReadOnlyError: (ReadOnly, "{path} cannot be written to.", _OTHER_FILE),
-    apsw.IOError: (StoreError, "Reading or writing {path} failed: {error}.", "Check the disk and its free space."),
-    apsw.CantOpenError: (StoreError, "{path} cannot be opened: {error}.", _PERMISSIONS),
+_MEANINGS: dict[type[apsw.Error], tuple[type[errors.StoreError], str, str]] = {
+    apsw.BusyError: (errors.Locked, "Another process kept the database busy for too long.", _TRY_AGAIN),
+    apsw.NotADBError: (errors.Corrupt, "{path} is not a Kebab database.", "Name another file with --db."),
+    apsw.CorruptError: (errors.Corrupt, "The database {path} is damaged.", _START_AGAIN),
+    apsw.FullError: (errors.DiskFull, "There is no space left for {path}.", _FREE_SPACE),
+    apsw.ReadOnlyError: (errors.ReadOnly, "{path} cannot be written to.", _OTHER_FILE),
+    apsw.IOError: (
+        errors.StoreError,
+        "Reading or writing {path} failed: {error}.",
+        "Check the disk and its free space.",
+    ),
+    apsw.CantOpenError: (errors.StoreError, "{path} cannot be opened: {error}.", _PERMISSIONS),
 }
 """Kebab's error, its message and its hint for each exception of apsw, the SQLite driver."""
 RESTORE = "Restore a backup, or: kb reset and ingest again"
@@ -79,12 +72,12 @@ def our_errors(path: Path) -> Iterator[None]:
         refuse_altered_file(path)
         if not any(name in str(error) for name in (*TEXT_INDEXES, "fts5")):
             raise
-        raise Corrupt(f"The text index of {path} is damaged.", hint=_REBUILD, path=str(path)) from error
+        raise errors.Corrupt(f"The text index of {path} is damaged.", hint=_REBUILD, path=str(path)) from error
     except tuple(_MEANINGS) as error:
         raise _our_error(error, path) from error
 
 
-def _our_error(error: apsw.Error, path: Path) -> StoreError:
+def _our_error(error: apsw.Error, path: Path) -> errors.StoreError:
     is_full = isinstance(error, apsw.IOError) and _disk_is_full(path)
     kind, message, hint = _MEANINGS[apsw.FullError if is_full else type(error)]
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB:
@@ -169,7 +162,7 @@ class Connection(apsw.Connection):
     def copy_to(self, target: Path) -> None:
         """Copies the database consistently while others read and write. `target` appears only when it is complete."""
         unfinished = target.with_name(target.name + ".unfinished")
-        with file_errors(target, "cannot be written", "Name another place.", StoreError):
+        with errors.file_errors(target, "cannot be written", "Name another place.", errors.StoreError):
             unfinished.unlink(missing_ok=True)
             make_file(unfinished)
             try:
@@ -190,10 +183,10 @@ class Connection(apsw.Connection):
                 is_whole = copy.pragma("quick_check") == "ok"
             except apsw.CorruptError as error:  # damage found while copying is in the source database
                 message = f"The database {self.path} is damaged."
-                raise Corrupt(message, hint=RESTORE, path=str(self.path)) from error
+                raise errors.Corrupt(message, hint=RESTORE, path=str(self.path)) from error
         if not is_whole:
             hint = "See kb doctor, check the disk, try again."
-            raise Corrupt(f"The copy of {self.path} is damaged.", hint=hint, path=str(self.path))
+            raise errors.Corrupt(f"The copy of {self.path} is damaged.", hint=hint, path=str(self.path))
 
 
 class Database:
@@ -257,9 +250,9 @@ class Database:
             connection.pragma("foreign_keys", True)
         return connection
 
-    def _not_there(self) -> NotFound:
+    def _not_there(self) -> errors.NotFound:
         hint = f"Make one with: kb --db {self.path} ingest FOLDER"
-        return NotFound(f"There is no database at {self.path}.", hint=hint, path=str(self.path))
+        return errors.NotFound(f"There is no database at {self.path}.", hint=hint, path=str(self.path))
 
     def make_folder(self) -> None:
         self.refuse_folder()
@@ -267,7 +260,7 @@ class Database:
             make_folder(self.path.parent)
         except OSError as error:
             message = f"The folder of {self.path} cannot be made: {error.strerror}."
-            raise StoreError(message, hint="Name another place with --db.", path=str(self.path)) from error
+            raise errors.StoreError(message, hint="Name another place with --db.", path=str(self.path)) from error
 
     def refuse_folder(self) -> None:
         """Raises StoreError if the path is a folder or cannot be used, because SQLite's message for that is obscure."""
@@ -275,10 +268,10 @@ class Database:
             os.fsencode(self.path).decode("utf-8")
             is_folder = self.path.is_dir()
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path} cannot be opened: {error}.", hint=_PERMISSIONS) from error
+            raise errors.StoreError(f"{self.path} cannot be opened: {error}.", hint=_PERMISSIONS) from error
         if is_folder:
             hint = f"Name a file in it, such as --db {self.path / 'kebab.sqlite'}"
-            raise StoreError(f"{self.path} is a folder, not a database file.", hint=hint, path=str(self.path))
+            raise errors.StoreError(f"{self.path} is a folder, not a database file.", hint=hint, path=str(self.path))
 
     def _open_reader(self) -> Connection:
         """Opens a connection for reading. SQLite may still write, to undo what a killed writer began, and so that the
@@ -297,7 +290,7 @@ class Database:
                     message = f"The latest changes of {self.path} are in {log.name}"
                     hint = "Copy both files to where they can be written to, and name the copy with --db."
                     message += ", which cannot be read in a read-only place."
-                    raise ReadOnly(message, hint=hint, path=str(self.path)) from None
+                    raise errors.ReadOnly(message, hint=hint, path=str(self.path)) from None
                 if has_log or (may_write and not _disk_is_full(self.path)):
                     raise  # another process may be writing, so the file must not be read as immutable
                 # Even reading needs room for -shm in WAL mode; without it, the file is opened as immutable.
@@ -327,7 +320,9 @@ class Database:
         if version > migrations.LATEST:
             versions = f"schema {version}, this one knows {migrations.LATEST}"
             hint = "Update Kebab, or use another database with --db."
-            raise TooNew(f"{self.path} was written by a newer Kebab ({versions}).", hint=hint, path=str(self.path))
+            raise errors.TooNew(
+                f"{self.path} was written by a newer Kebab ({versions}).", hint=hint, path=str(self.path)
+            )
         return int(version)
 
     def _migrate(self, connection: Connection) -> None:
@@ -340,7 +335,7 @@ class Database:
             refuse_altered_file(self.path)  # raises an error that names the differences, if it finds any
             message = f"{self.path} cannot be brought from schema {before} to {migrations.LATEST}: {error}."
             hint = "Another program altered it: undo that, restore a backup, or: kb reset and ingest again"
-            raise SchemaAltered(message, hint=hint, path=str(self.path)) from error
+            raise errors.SchemaAltered(message, hint=hint, path=str(self.path)) from error
 
 
 def _run_migration(connection: Connection, version: int, names: tuple[str, ...]) -> None:
@@ -424,7 +419,9 @@ def refuse_altered(connection: apsw.Connection, path: Path, *, mending: bool = F
         hint = "Put it in order with: kb index --rebuild-fts"
     else:
         hint = "Undo the change with the tool that made it, restore a backup, or: kb reset and ingest again"
-    raise SchemaAltered(f"Another program altered the schema of {path}: {named}{more}.", hint=hint, path=str(path))
+    raise errors.SchemaAltered(
+        f"Another program altered the schema of {path}: {named}{more}.", hint=hint, path=str(path)
+    )
 
 
 def refuse_altered_file(path: Path) -> None:
