@@ -312,7 +312,7 @@ class SqliteVectorStore:
         return sorted(found, key=_order)[:limit]
 
     def _chunks_of(self, space: Space, vectors: list[int]) -> list[tuple[Any, ...]]:
-        """Returns vector, chunk id, row, document, primary or not, kind and document type of each chunk with one of them."""
+        """Returns vector, chunk id, row, document, primary or not, kind and document type of the vectors' chunks."""
         # The + makes SQLite use the index of vectors instead of the index of spaces.
         sql = f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, d.doc_type
                   FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk JOIN documents d ON d.id = c.document_id
