@@ -17,17 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.core.errors import KebabError, NotFound, UsageError
-from kebab.core.search import (
-    Duplicates,
-    Fusion,
-    Match,
-    Mode,
-    SearchFilters,
-    SearchHit,
-    SearchQuery,
-    SearchResponse,
-    Sort,
-)
+from kebab.core.search import SearchFilters, SearchQuery
 from kebab.search.options import SearchRequest, join_library
 from kebab.search.pipeline import Retrievers, open_retrievers, search
 from kebab.session import Session
@@ -39,6 +29,7 @@ if TYPE_CHECKING:
     from kebab.core.answers import Answer
     from kebab.core.ports import ChunkContext, Progress
     from kebab.core.records import Check, DocumentRecord, SourceRecord, StoreStats, TagRecord
+    from kebab.core.search import Duplicates, Fusion, Match, Mode, SearchHit, SearchResponse, Sort
     from kebab.core.store_ports import Catalog
     from kebab.ingest.report import IngestReport
     from kebab.ingest.sources import Description
