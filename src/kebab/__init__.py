@@ -31,26 +31,21 @@ if TYPE_CHECKING:
     open = open_knowledge_base
 
 # Modules are imported on first use, because the command line also imports this package and must start quickly.
-_HOMES = {
-    "Answer": "kebab.core.answers",
-    "Citation": "kebab.core.citations",
-    "Embedder": "kebab.core.ports",
-    "FusionPolicy": "kebab.search.fusion",
-    "HybridRetriever": "kebab.search.hybrid",
-    "IngestReport": "kebab.ingest.report",
-    "KebabError": "kebab.core.errors",
-    "KnowledgeBase": "kebab.knowledge_base",
-    "LexicalRetriever": "kebab.search.lexical",
-    "RetrievalDetail": "kebab.core.search",
-    "Retriever": "kebab.core.ports",
-    "SearchFilters": "kebab.core.search",
-    "SearchHit": "kebab.core.search",
-    "SearchQuery": "kebab.core.search",
-    "SearchResponse": "kebab.core.search",
-    "VectorRetriever": "kebab.search.vector",
-    "VectorStore": "kebab.core.store_ports",
-    "open": "kebab.knowledge_base",
+_NAMES = {
+    "kebab.core.answers": "Answer",
+    "kebab.core.citations": "Citation",
+    "kebab.core.errors": "KebabError",
+    "kebab.core.ports": "Embedder Retriever",
+    "kebab.core.search": "RetrievalDetail SearchFilters SearchHit SearchQuery SearchResponse",
+    "kebab.core.store_ports": "VectorStore",
+    "kebab.ingest.report": "IngestReport",
+    "kebab.knowledge_base": "KnowledgeBase open",
+    "kebab.search.fusion": "FusionPolicy",
+    "kebab.search.hybrid": "HybridRetriever",
+    "kebab.search.lexical": "LexicalRetriever",
+    "kebab.search.vector": "VectorRetriever",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Answer",
