@@ -1124,8 +1124,7 @@ def test_documentation_is_read_in_one_reading_of_the_store(
 
 def test_docs_show_the_snippets_that_the_search_service_finds(widget: kebab.KnowledgeBase) -> None:
     docs = widget.libraries.docs("/acme/widget", "dial", kind="code")
-    with widget.libraries.service() as service:
-        search = partial(service.search_snippets, "dial", "/acme/widget", type="code", mode="hybrid")
-        found = search(limit=50)
-        assert found[1:2] == search(limit=1, offset=1)
+    search = partial(widget.libraries.search_snippets, "dial", "/acme/widget", type="code", mode="hybrid")
+    found = search(limit=50)
     assert [result.snippet for result in found] == list(docs.snippets)
+    assert found[1:2] == search(limit=1, offset=1)

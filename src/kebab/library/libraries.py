@@ -333,6 +333,21 @@ class Libraries:
         with self.service() as service:
             return service.search_repositories(name, query, limit)
 
+    def search_snippets(
+        self,
+        query: str,
+        library_id: str,
+        version: str | None = None,
+        type: str | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        *,
+        mode: str = "lexical",
+    ) -> SnippetList:
+        """The best snippets for a query; see `SearchService.search_snippets`."""
+        with self.service() as service:
+            return service.search_snippets(query, library_id, version, type, limit, offset, mode=mode)
+
     def docs(
         self,
         library: str,
