@@ -75,6 +75,11 @@ def test_a_query_that_repeats_its_words_for_long_is_not_looked_for_as_a_phrase()
     assert not Wording(["x_" * 65], (), SqliteTokenizer()).is_checked
 
 
+def test_a_query_of_many_silent_and_telling_words_takes_linear_time() -> None:
+    # No clock: quadratic code needs minutes.
+    assert not Wording(["a", "x"] * 100_000, ["a,"] * 100_000, SqliteTokenizer()).is_checked
+
+
 def test_the_wire_names_what_is_typed_and_titles_a_phrase() -> None:
     assert [level.label for level in Exactness] == ["some", "all", "near", "phrase", "phrase", "phrase"]
 

@@ -250,7 +250,8 @@ class Wording:
         """`words`: the query's words as typed. `dropped`: those that the search left out because they say little."""
         self._tokenizer = tokenizer
         self._stems: dict[str, str] = {}
-        telling = [number for number, word in enumerate(words) if word not in dropped]
+        silent = set(dropped)
+        telling = [number for number, word in enumerate(words) if word not in silent]
         between = words[telling[0] : telling[-1] + 1] if telling else ()
         self.phrases = tuple(dict.fromkeys(filter(None, (_trimmed(words), _trimmed(between)))))
         """The whole query, and the query without the words that say little at its beginning and end."""
