@@ -11,6 +11,8 @@ from kebab.answering.evidence import gather
 from kebab.answering.extractive import quotations_for
 from kebab.answering.gate import Refusal, refusal
 from kebab.answering.question import read_question
+from kebab.core.deadline import time_limit
+from kebab.core.errors import TimedOut
 from kebab.core.ports import ColumnWeights
 from kebab.core.search import SearchFilters, SearchHit
 
@@ -75,6 +77,18 @@ def test_some_of_the_words_in_a_passage_that_is_far_away_are_not(notes: kebab.Kn
     )
     assert why_not is not None
     assert why_not.reason == "weak_evidence"
+
+
+def test_an_answer_that_is_given_up_stops_between_passages(notes: kebab.KnowledgeBase) -> None:
+    """Regression: it used the processor for up to a second more, and was finished."""
+    hits = [found(notes, "outage.md", None, None)]
+    with time_limit(None) as deadline, notes.session.store.reading() as reading:
+        assert reading is not None
+        index = reading.lexical_index(ColumnWeights(8, 2, 1, 1))
+        asked = read_question("Why did the login fail?", index, SearchFilters())
+        deadline.give_up()
+        with pytest.raises(TimedOut):
+            gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000)
 
 
 def test_nothing_is_quoted_first_from_a_passage_that_is_not_enough(notes: kebab.KnowledgeBase) -> None:

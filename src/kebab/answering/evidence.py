@@ -15,6 +15,7 @@ from kebab.answering.question import Question, Terms, joined, terms_of
 from kebab.answering.sentences import Delimited, Sentence, sentences
 from kebab.answering.source_reading import orders_in
 from kebab.answering.units import WHOLES, Unit, read, units
+from kebab.core import deadline
 from kebab.core.citations import Citation
 from kebab.core.paths import file_stem
 from kebab.core.ports import Tokenizer
@@ -191,6 +192,7 @@ def _passage(
         if beside is None
         else (beside.text, beside.heading_path, beside.citation)
     )
+    deadline.check()
     cut = sentences(text, headings, code=hit.doc_type == "code", delimited=_delimited(citation))
     if speaks_to_a_machine(text):
         cut = [one._replace(headings=_without_orders(one.headings)) for one in cut]
