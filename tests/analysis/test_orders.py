@@ -151,7 +151,7 @@ def _found(families: dict[str, list[Any]]) -> float:
     ],
 )
 def test_at_least_the_required_share_of_injection_variants_is_flagged(part: str, language: str, least: float) -> None:
-    """The held-out half was written before the patterns and its misses are not tuned on: guide.md shows its share."""
+    """The held-out half was written before the patterns and its misses are not tuned on: docs/security.md shows it."""
     assert _found(SET[part][language]) >= least
 
 
