@@ -110,9 +110,11 @@ def environment() -> Mapping[str, str]:
     return {**own, "XDG_CONFIG_HOME": os.devnull, "NO_COLOR": "1"}
 
 
-def evaluated(data: Path, name: str, work: Path, options: Sequence[str], *, embed: bool = True) -> list[dict[str, Any]]:
+def evaluated(
+    data: Path, name: str, work: Path, options: Sequence[str], *, embed: bool = True, **variables: str
+) -> list[dict[str, Any]]:
     """The lines of the evaluation tool beside the data folder, which runs a judged set through the installed program's
-    command line.
+    command line. `variables`: more of its environment.
     """
     tool = data.parent / "tools" / "retrieval_eval"
     command = [
@@ -126,7 +128,7 @@ def evaluated(data: Path, name: str, work: Path, options: Sequence[str], *, embe
         str(work),
         str(data / name),
     ]
-    own = environment() if embed else {**environment(), "KEBAB_EMBEDDING_MODEL": "none"}
+    own = {**environment(), **({} if embed else {"KEBAB_EMBEDDING_MODEL": "none"}), **variables}
     process = subprocess.run(command, capture_output=True, text=True, env=own)
     if process.returncode:
         raise SystemExit(f"{name}: {process.stderr.strip()[-2000:]}")

@@ -29,7 +29,7 @@ DEFAULT_K = 10
 MAX_K = 1000
 SNIPPET_CHARS = 220
 RRF_K = 60
-RERANKED = 30
+RERANKED = 20
 """How many passages are reranked if the user does not say how many."""
 MOST_RERANKED = 50
 MAX_QUERY_CHARS = 65_536

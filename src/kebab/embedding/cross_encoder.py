@@ -14,9 +14,9 @@ import numpy as np
 
 from kebab.analysis.cjk import has_cjk
 from kebab.core import deadline
-from kebab.core.errors import ConfigError, ModelMismatch, ModelMissing
+from kebab.core.errors import ConfigError, ModelMismatch
 from kebab.core.text import whole_characters
-from kebab.embedding.models import is_latin, reads_east_asian
+from kebab.embedding.models import is_latin, model_folder, reads_east_asian
 from kebab.embedding.onnx_encoder import ModelCache, OnnxModel, load_tokenizer, package_file
 from kebab.endpoints import Passing, endpoint
 
@@ -44,7 +44,7 @@ def reranker_for(settings: RerankSettings, cache: Path, threads: int) -> Reranke
     if kind == "bundled" and not name:
         return bundled(cache, threads)
     if kind == "onnx" and name:
-        return from_folder(Path(name).expanduser().absolute(), threads)
+        return from_folder(name, threads)
     if kind == "cohere" and name:
         return EndpointReranker(name, settings)
     raise ConfigError(
@@ -100,14 +100,8 @@ def bundled(cache: Path, threads: int) -> CrossEncoder:
     return CrossEncoder("ms-marco-MiniLM-L-12-v2", folder, threads, latin_only=True)
 
 
-def from_folder(folder: Path, threads: int) -> CrossEncoder:
-    for name in ("model.onnx", "tokenizer.json"):
-        if not (folder / name).is_file():
-            raise ModelMissing(
-                f"{folder} has no {name}.",
-                hint="rerank.model = onnx:FOLDER needs model.onnx and tokenizer.json there.",
-                path=str(folder),
-            )
+def from_folder(name: str, threads: int) -> CrossEncoder:
+    folder = model_folder(name, "rerank.model", "; --rerank 0 does without")
     return CrossEncoder(folder.name, folder, threads, latin_only=not reads_east_asian(folder / "tokenizer.json"))
 
 

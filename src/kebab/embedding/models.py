@@ -107,16 +107,7 @@ def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
 
 def from_folder(name: str, settings: EmbeddingSettings) -> OnnxEmbedder:
     """An embedder for any sentence encoder on disk: a folder with model.onnx and tokenizer.json."""
-    folder = Path(name).expanduser().absolute()
-    for name in ("model.onnx", "tokenizer.json"):
-        if not (folder / name).is_file():
-            raise ModelMissing(
-                f"{folder} has no {name}.",
-                hint="embedding.model = onnx:FOLDER needs model.onnx and tokenizer.json there; kb ingest --no-embed "
-                "does without.",
-                path=str(folder),
-            )
-
+    folder = model_folder(name, "embedding.model", "; kb ingest --no-embed does without")
     pooling, max_tokens, threads = settings.pooling, settings.max_tokens, settings.threads
 
     def load() -> OnnxEncoder:
@@ -132,6 +123,19 @@ def from_folder(name: str, settings: EmbeddingSettings) -> OnnxEmbedder:
         query_prefix=settings.query_prefix,
         passage_prefix=settings.passage_prefix,
     )
+
+
+def model_folder(name: str, setting: str, otherwise: str = "") -> Path:
+    """The folder that a setting names, which must have a graph and a tokenizer. `otherwise`: ends the hint."""
+    folder = Path(name).expanduser().absolute()
+    for file in ("model.onnx", "tokenizer.json"):
+        if not (folder / file).is_file():
+            raise ModelMissing(
+                f"{folder} has no {file}.",
+                hint=f"{setting} = onnx:FOLDER needs model.onnx and tokenizer.json there{otherwise}.",
+                path=str(folder),
+            )
+    return folder
 
 
 def _folder_version(folder: Path, *settings: object) -> str:

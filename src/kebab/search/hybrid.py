@@ -11,7 +11,6 @@ from kebab.core.ports import ChunkContext, ChunkText, Retriever
 from kebab.core.search import HitList, Mode, Ranked, Ranking, SearchQuery
 from kebab.search.fusion import Fused, FusionPolicy, best_beyond, fuse
 from kebab.search.listing import FIRST_DEPTH, Listing
-from kebab.search.reranking import Reranking
 from kebab.search.snippets import SnippetMaker
 
 _NEAREST = 3
@@ -43,18 +42,10 @@ class HybridRetriever(Listing):
 
     mode = "hybrid"
 
-    def __init__(
-        self,
-        config: SearchSettings | FusionPolicy,
-        lexical: Retriever,
-        vector: Retriever,
-        *,
-        reranking: Reranking | None = None,
-    ) -> None:
+    def __init__(self, config: SearchSettings | FusionPolicy, lexical: Retriever, vector: Retriever) -> None:
         self.policy: FusionPolicy = config if isinstance(config, FusionPolicy) else policy_of(config)
         self._lexical = lexical
         self._vector = vector
-        self.reranking = reranking
         ranking = [side for side in (lexical, vector) if isinstance(side, _RankingRetriever)]
         self.reader = ranking[0] if ranking else None
         self.snippets = self.reader.snippets if self.reader else None

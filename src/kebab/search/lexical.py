@@ -21,7 +21,6 @@ from kebab.core.search import SNIPPET_CHARS, Exactness, Ranked, Ranking, SearchQ
 from kebab.core.text import nfc
 from kebab.search.fusion import Fused
 from kebab.search.listing import Listing
-from kebab.search.reranking import Reranking
 from kebab.search.snippets import SnippetLimits, SnippetMaker
 
 if TYPE_CHECKING:
@@ -71,19 +70,12 @@ class LexicalRetriever(Listing):
     ordered_by_store = True
 
     def __init__(
-        self,
-        index: LexicalIndex,
-        chunks: ChunkReader,
-        index_version: str,
-        *,
-        snippet_chars: int = SNIPPET_CHARS,
-        reranking: Reranking | None = None,
+        self, index: LexicalIndex, chunks: ChunkReader, index_version: str, *, snippet_chars: int = SNIPPET_CHARS
     ) -> None:
         self.index = index
         self.reader = chunks
         self._index_version = index_version
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
-        self.reranking = reranking
         self._read_already: Mapping[str, ChunkContext] = {}
         """The passages that the last ranking read."""
 

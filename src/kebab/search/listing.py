@@ -88,6 +88,7 @@ class Listing(ABC):
     snippets: SnippetMaker | None
     """None if hits come from retrievers outside this package, with their own snippets."""
     reranking: Reranking | None = None
+    """How passages are reranked if the query asks for it; None: they are not."""
     ordered_by_store = False
     """Whether `candidates` are already in the requested order. If not, sorting by date uses only the first ranking."""
 

@@ -163,7 +163,8 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
     index, chunks = lexical_index(reading, settings), reading.chunks()
     version = reading.index_version()
     reranking = Reranking(lambda: session.reranker, settings.search.rerank_seconds)
-    lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars, reranking=reranking)
+    lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars)
+    lexical.reranking = reranking
     if not with_vectors:
         return Retrievers(lexical)
     from kebab.search.hybrid import HybridRetriever
@@ -190,9 +191,10 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
         snippet_chars=chars,
         notices=notices,
         trust=share**_MISSING_COUNTS,
-        reranking=reranking,
     )
-    return Retrievers(lexical, vector, HybridRetriever(settings.search, lexical, vector, reranking=reranking))
+    hybrid = HybridRetriever(settings.search, lexical, vector)
+    vector.reranking = hybrid.reranking = reranking
+    return Retrievers(lexical, vector, hybrid)
 
 
 def lexical_index(reading: Reading, settings: Settings) -> LexicalIndex:

@@ -14,7 +14,6 @@ from kebab.core.query_tree import meaning_of, parse
 from kebab.core.search import MAX_MEANING_CHARS, SNIPPET_CHARS, HitList, QueryTerms, Ranked, Ranking, SearchQuery
 from kebab.search.fusion import Fused
 from kebab.search.listing import Listing
-from kebab.search.reranking import Reranking
 from kebab.search.snippets import SnippetLimits, SnippetMaker
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ class VectorRetriever(Listing):
         snippet_chars: int = SNIPPET_CHARS,
         notices: Sequence[Notice] = (),
         trust: float = 1.0,
-        reranking: Reranking | None = None,
     ) -> None:
         """`index` only provides the terms that snippets highlight; it is not searched. `notices`: about the vectors.
         `trust`: how reliable a list of them is, from 0 to 1.
@@ -54,7 +52,6 @@ class VectorRetriever(Listing):
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
         self._notices = tuple(notices)
         self._trust = trust
-        self.reranking = reranking
         self._embedded: dict[str, Any] = {}
         """The vectors of the last query, by model, for use in deeper rankings."""
         self._text = ""
