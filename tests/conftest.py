@@ -206,6 +206,7 @@ class TwoScripts:
         self.latin = latin
         self.everything = everything
         self.embedders = (latin, everything)
+        self.earlier: EmbeddingModels | None = None
         self._cross_language = cross_language
         self.latin_floor = -1.0
 

@@ -94,7 +94,8 @@ class Session:
         """The error of the bundled model's weights, or None, and the damaged model files in the cache."""
         from kebab.embedding.onnx_encoder import ModelCache, weights_fault
 
-        return weights_fault(), ModelCache(self._cache).damaged()
+        with_e5 = self.settings.embedding.multilingual == "e5"
+        return weights_fault(with_e5=with_e5), ModelCache(self._cache).damaged()
 
     def parsers(self, password: str | None = None) -> Parsers:
         """The parsers, with the limits of the settings. `password` replaces the PDF password of the settings."""

@@ -13,7 +13,7 @@ import pytest
 import kebab
 
 if TYPE_CHECKING:
-    from tests.conftest import Toy
+    from tests.conftest import Toy, TwoScripts
     from tests.contracts.stores import Corpus
 
 
@@ -175,6 +175,57 @@ def test_a_cursor_outlasts_a_text_that_has_no_vector_yet(corpus: Corpus, tmp_pat
         second = kb.search("oil dial", k=5, cursor=first.next_cursor)
         assert second.index_version == first.index_version
         assert len(second) == 5
+
+
+NOTES = {"ko.md": "# 깃\n\n깃을 설치하는 방법.\n", "en.md": "# Git\n\nHow to install git.\n"}
+
+
+def changed(toy: type[Toy]) -> tuple[TwoScripts, TwoScripts]:
+    """Models, and those with another one for all scripts."""
+    before, now = toy.two_scripts(), toy.two_scripts()
+    now.everything = toy.embedder("newer", dimension=24)
+    now.embedders = (now.latin, now.everything)
+    now.earlier, before.earlier = before, now
+    return before, now
+
+
+def models_used(kb: kebab.KnowledgeBase, query: str) -> tuple[list[str], list[str]]:
+    """The codes of the notices of a search, and the models whose vectors were searched."""
+    hits = kb.search(query, mode="vector", explain=True)
+    assert hits
+    explanation = hits[0].explanation
+    assert explanation is not None
+    return [notice.code for notice in hits.notices], [str(explanation["vector"]["model"])]
+
+
+def test_vectors_of_the_model_before_are_used_until_the_new_ones_are_complete(
+    corpus: Corpus, tmp_path: Path, toy: type[Toy]
+) -> None:
+    for name, text in NOTES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    before, now = changed(toy)
+    with corpus.open(before) as kb:
+        kb.ingest(tmp_path)
+        assert models_used(kb, "깃을 설치") == ([], ["everything"])
+    with corpus.open(now) as kb:
+        assert models_used(kb, "깃을 설치") == (["earlier_model"], ["everything"])
+        report = kb.rebuild_vectors()
+        assert report.vectors_made == 2, "both notes by the new model, and none by the one that stays"
+        assert models_used(kb, "깃을 설치") == ([], ["newer"])
+    with corpus.open(before) as kb:
+        assert models_used(kb, "깃을 설치") == (["earlier_model"], ["newer"]), "the way back is the same"
+
+
+def test_text_in_latin_script_does_not_care_which_model_reads_the_others(
+    corpus: Corpus, tmp_path: Path, toy: type[Toy]
+) -> None:
+    (tmp_path / "en.md").write_text(NOTES["en.md"], encoding="utf-8")
+    before, now = changed(toy)
+    with corpus.open(before) as kb:
+        kb.ingest(tmp_path)
+    with corpus.open(now) as kb:
+        assert models_used(kb, "install git") == ([], ["latin"])
+        assert kb.ingest().vectors_made == 0
 
 
 def test_a_page_is_full_where_equal_passages_stand_far_apart(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:

@@ -15,7 +15,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from kebab.config.settings import EmbeddingSettings
-from kebab.embedding.models import OnnxEmbedder, from_folder, granite, multilingual
+from kebab.embedding.models import OnnxEmbedder, e5, from_folder, granite, multilingual
 from kebab.embedding.onnx_encoder import OnnxEncoder
 from kebab.embedding.onnx_graph import FLOAT, INT64, Array, OnnxGraph
 
@@ -41,6 +41,18 @@ def multilingual_model(cache: Path) -> OnnxEmbedder:
     embedder = multilingual(cache, 1)
     embedder.embed(["unpack"], "passage")
     return embedder
+
+
+@pytest.fixture(scope="session")
+def e5_model(cache: Path) -> OnnxEmbedder:
+    embedder = e5(cache, 1)
+    embedder.embed(["unpack"], "passage")
+    return embedder
+
+
+@pytest.fixture(scope="session")
+def e5_folder(cache: Path, e5_model: OnnxEmbedder) -> Path:
+    return next(cache.glob("e5-*"))
 
 
 @pytest.fixture(scope="session")

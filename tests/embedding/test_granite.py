@@ -13,10 +13,12 @@ import onnxruntime
 import pytest
 
 from kebab.core.errors import ModelCorrupt
-from kebab.embedding.granite import PACK, PACK_SHA256, PACKAGE, GraniteGraph, Pack, int8_weights, read_pack
+from kebab.embedding.granite import NAME, PACK, PACK_SHA256, PACKAGE, Pack, read_pack
 from kebab.embedding.models import OnnxEmbedder
 from kebab.embedding.onnx_encoder import FileTokenizer, package_file
 from kebab.embedding.onnx_graph import INT32, UINT8, Array, OnnxGraph
+from kebab.embedding.packed_weights import Architecture
+from kebab.embedding.transformer import TransformerGraph, int8_weights
 
 NOTES = Path(__file__).parents[2] / "samples" / "notes"
 VARIED = [
@@ -47,7 +49,9 @@ class Exact:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
-            GraniteGraph(pack, exact=True).build(), options, providers=["CPUExecutionProvider"]
+            TransformerGraph(NAME, pack.weights, pooling="cls", exact=True).build(),
+            options,
+            providers=["CPUExecutionProvider"],
         )
         self._tokenizer = FileTokenizer(folder / "tokenizer.json")
 
@@ -91,9 +95,10 @@ def test_no_activations_make_a_pair_of_weights_overflow_16_bits(pack: Pack) -> N
     """Regression: without VNNI two products are added up in 16 bits and saturate. With weights in their full range,
     cosines differed by .001 to .006 on such a processor, and so did scores.
     """
-    assert {name for name in pack.tensors if name.endswith(".w") and pack.tensors[name].ndim == 2} == set(MATRICES)
+    tensors = pack.weights.tensors
+    assert {name for name in tensors if name.endswith(".w") and len(tensors[name].shape) == 2} == set(MATRICES)
     for name in MATRICES:
-        pairs = int8_weights(pack.tensors[name])[0].astype(int).reshape(-1, 2)
+        pairs = int8_weights(pack.weights.tensors[name].array())[0].astype(int).reshape(-1, 2)
         assert 255 * pairs.clip(min=0).sum(axis=1).max() <= 32767, name
         assert 255 * pairs.clip(max=0).sum(axis=1).min() >= -32768, name
 
@@ -103,7 +108,7 @@ def test_this_processor_multiplies_the_weights_without_cutting_anything_off(pack
     reverse.
     """
     for name in MATRICES[:4]:
-        weights = int8_weights(pack.tensors[name])[0]
+        weights = int8_weights(pack.weights.tensors[name].array())[0]
         activations = np.concatenate([weights > 0, weights < 0]).astype(np.uint8) * np.uint8(255)
         graph = OnnxGraph("product")
         product = graph.add(
@@ -119,7 +124,7 @@ def test_this_processor_multiplies_the_weights_without_cutting_anything_off(pack
 
 def test_int8_steps_are_hardly_larger_than_those_of_the_full_range(pack: Pack) -> None:
     for name in MATRICES:
-        weight = pack.tensors[name]
+        weight = pack.weights.tensors[name].array()
         values, scales = int8_weights(weight)
         assert (np.abs(values * scales[:, None] - weight) <= 0.501 * scales[:, None]).all(), name
         assert (scales * 127 / np.abs(weight).max(axis=1)).mean() < 1.4, name
@@ -133,12 +138,12 @@ def test_the_float32_graph_calculates_what_the_architecture_says(exact: Exact, p
 
 
 def _roberta(pack: Pack, ids: list[int]) -> Array:
-    tensors, architecture = pack.tensors, pack.architecture
-    heads, hidden = architecture["heads"], architecture["hidden"]
+    tensors = {name: tensor.array() for name, tensor in pack.weights.tensors.items()}
+    layers, heads, hidden, epsilon, first = pack.weights.architecture
 
     def normalised(state: Array, name: str) -> Array:
         centred = state - state.mean(axis=-1, keepdims=True)
-        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + architecture["layer_norm_eps"])
+        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + epsilon)
         return np.asarray(centred / deviation * tensors[f"{name}.w"] + tensors[f"{name}.b"])
 
     def linear(state: Array, name: str) -> Array:
@@ -153,11 +158,10 @@ def _roberta(pack: Pack, ids: list[int]) -> Array:
         attended = (scores / scores.sum(axis=-1, keepdims=True)) @ value
         return np.asarray(attended.transpose(1, 0, 2).reshape(len(ids), hidden))
 
-    first = architecture["position_offset"]
     state = tensors["word_emb"][ids] + tensors["pos_emb"][first : first + len(ids)] + tensors["type_emb"][0]
     state = normalised(state, "emb_ln")
     gelu = np.vectorize(lambda x: x * 0.5 * (1 + erf(x / sqrt(2))))
-    for layer in range(architecture["layers"]):
+    for layer in range(layers):
         name = f"l{layer}"
         state = normalised(linear(attention(state, name), f"{name}.ao") + state, f"{name}.aln")
         state = normalised(linear(gelu(linear(state, f"{name}.f1")), f"{name}.f2") + state, f"{name}.fln")
@@ -182,7 +186,7 @@ def test_int8_tensors_are_values_times_the_scale_of_their_group() -> None:
     values, scales = np.arange(-128, 128, dtype=np.int8), np.array([1, 0.5, 2, 0.25], np.float32)
     plain = np.array([1.5, -2.5], np.float32)
     header = {
-        "arch": {"hidden": 2},
+        "arch": {"layers": 1, "heads": 1, "hidden": 2, "layer_norm_eps": 1e-5, "position_offset": 2},
         "tokenizer_len": 3,
         "tensors": [
             {"name": "a", "shape": [2, 128], "dtype": "i8", "group": 64, "len": 256 + 16},
@@ -190,12 +194,12 @@ def test_int8_tensors_are_values_times_the_scale_of_their_group() -> None:
         ],
     }
     pack = read_pack(_written(header, b"{ }", values.tobytes(), scales.tobytes(), plain.tobytes()))
-    assert pack.architecture == {"hidden": 2}
+    assert pack.weights.architecture == Architecture(1, 1, 2, 1e-5, 2)
     assert pack.tokenizer == b"{ }"
     np.testing.assert_array_equal(
-        pack.tensors["a"], (values.astype(np.float32) * np.repeat(scales, 64)).reshape(2, 128)
+        pack.weights.tensors["a"].array(), (values.astype(np.float32) * np.repeat(scales, 64)).reshape(2, 128)
     )
-    np.testing.assert_array_equal(pack.tensors["b"], plain)
+    np.testing.assert_array_equal(pack.weights.tensors["b"].array(), plain)
 
 
 @pytest.mark.parametrize(

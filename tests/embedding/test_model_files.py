@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from kebab.core.errors import ModelCorrupt, ModelError, ModelMissing
+from kebab.embedding import e5 as e5_weights
 from kebab.embedding import granite as granite_weights
 from kebab.embedding import multilingual as multilingual_weights
-from kebab.embedding.models import granite, multilingual
+from kebab.embedding.models import e5, granite, multilingual
 from kebab.embedding.onnx_encoder import ModelCache, is_intact, package_file
 
 FILES = {"model.onnx": b"graph" * 1000, "tokenizer.json": b"{}"}
@@ -87,6 +88,7 @@ def test_the_package_is_not_imported(install: Install) -> None:
     ("model", "package", "names", "tampered"),
     [
         (granite, granite_weights.PACKAGE, [granite_weights.PACK], granite_weights.PACK),
+        (e5, e5_weights.PACKAGE, [e5_weights.PACK], e5_weights.PACK),
         (
             multilingual,
             multilingual_weights.PACKAGE,
@@ -100,7 +102,7 @@ def test_the_package_is_not_imported(install: Install) -> None:
             multilingual_weights.VOCABULARY,
         ),
     ],
-    ids=["granite", "multilingual weights", "multilingual vocabulary"],
+    ids=["granite", "e5", "multilingual weights", "multilingual vocabulary"],
 )
 def test_one_flipped_bit_in_the_weights_is_noticed_and_nothing_is_cached(
     install: Install, tmp_path: Path, model: Callable[..., object], package: str, names: list[str], tampered: str

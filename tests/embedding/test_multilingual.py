@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from kebab.core.errors import ModelCorrupt
 from kebab.embedding.models import OnnxEmbedder
 from kebab.embedding.multilingual import PACKAGE, read_weights
-from kebab.embedding.onnx_encoder import UNKNOWN, FileTokenizer, UnigramTokenizer
+from kebab.embedding.onnx_encoder import FileTokenizer, UnigramTokenizer
 
+UNKNOWN = 0
 VARIED = [
     "a",
     "How do I set up version control on a new laptop?",

@@ -70,9 +70,10 @@ def small(tmp_path: Path, multilingual_folder: Path) -> tuple[UnigramTokenizer, 
         ("b▁", -1.0),
     ]
     charsmap = (multilingual_folder / "charsmap.bin").read_bytes()
-    for name, content in vocabulary_files(pieces, charsmap).items():
+    vocabulary = Vocabulary(pieces, charsmap)
+    for name, content in vocabulary_files(vocabulary).items():
         (tmp_path / name).write_bytes(content)
-    (tmp_path / "tokenizer.json").write_bytes(tokenizer_json(Vocabulary(pieces, charsmap)))
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer_json(vocabulary))
     return UnigramTokenizer(tmp_path), FileTokenizer(tmp_path / "tokenizer.json")
 
 

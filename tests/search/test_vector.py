@@ -472,6 +472,8 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_o
                 self._models.secondary_for_all,
             )
 
+        earlier = None
+
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(embedder) for embedder in self.embedders]
 
@@ -494,6 +496,8 @@ def test_two_scopes_of_one_space_are_merged_by_cosine_and_bonus(corpus_of: Corpu
                 self._models.secondary_of,
                 self._models.secondary_for_all,
             )
+
+        earlier = None
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(self._models.everything, **scope) for scope in self._scopes]  # type: ignore[arg-type]  # as written above
@@ -564,6 +568,8 @@ def test_text_in_another_script_that_is_closer_than_all_own_text_is_not_below_th
                 self._models.secondary_for_all,
             )
 
+        earlier = None
+
         def for_query(self, _text: str) -> list[SpaceQuery]:
             everything = self._models.everything
             return [
@@ -587,6 +593,8 @@ def test_passages_below_the_floor_of_their_space_are_marked(corpus_of: Corpus, t
                 self._models.secondary_of,
                 self._models.secondary_for_all,
             )
+
+        earlier = None
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(self.embedders[0], floor=0.5)]

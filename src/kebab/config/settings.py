@@ -132,6 +132,13 @@ class EmbeddingSettings(NamedTuple):
             "bundled | none | onnx:FOLDER | openai:MODEL | ollama:MODEL",
         ),
     ] = "bundled"
+    multilingual: Annotated[
+        str,
+        "The bundled model for text in other scripts than Latin, and across languages: `use` (Universal Sentence "
+        "Encoder), fast, or `e5` (multilingual-e5-small), better and slower. After a change: "
+        "`kb index --rebuild-vectors`.",
+        OneOf(("use", "e5")),
+    ] = "use"
     cross_language: Annotated[
         str,
         "Whether a question in one script finds text in another by meaning. auto: questions in Korean, Japanese, "

@@ -73,6 +73,12 @@ class Says(Enum):
         "Go on with: kb ingest",
     )
 
+    EARLIER_MODEL = (
+        "earlier_model",
+        "The vectors here were made by {}, and embedding.multilingual stands for {}. "
+        "Make them anew with: kb index --rebuild-vectors",
+    )
+
     def __init__(self, code: str, sentence: str) -> None:
         self.code = code
         self.sentence = sentence

@@ -195,6 +195,12 @@ class VectorCoverage(NamedTuple):
     def any(self) -> bool:
         return self.embedded is None or self.embedded > 0
 
+    def is_behind(self, earlier: VectorCoverage) -> bool:
+        """Whether the vectors of other models cover more, so that a search should still use those."""
+        if self.chunks is None:
+            return False
+        return earlier.chunks is None or (earlier.embedded or 0) > (self.embedded or 0)
+
     @property
     def missing(self) -> int:
         return 0 if self.chunks is None or self.embedded is None else self.chunks - self.embedded
@@ -251,6 +257,10 @@ class EmbeddingModels(Protocol):
 
     @property
     def embedders(self) -> Sequence[Embedder]: ...
+    @property
+    def earlier(self) -> EmbeddingModels | None:
+        """The models that may have made the stored vectors before the settings named these, or None."""
+
     def primary_of(self, text: str, /) -> Embedder:
         """The model that suits this text best; its space is the primary space of the text."""
 

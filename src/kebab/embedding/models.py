@@ -2,12 +2,12 @@
 
 To add a provider, add a function and its line in `_PROVIDERS`.
 
-Two models come with the installation: granite reads English and other text in Latin script; the multilingual encoder
-reads everything, less well. The primary space of a chunk is that of the model for its script. A question in Latin
-script goes to granite, any other one to the multilingual encoder, which therefore also embeds the chunks in Latin
-script once the corpus has text in another one. granite does not know other scripts, so such a question is never
-compared with its vectors (nDCG would fall from .937 to .528). A user's model that reads only Latin script replaces
-granite.
+Two models are in use at a time: granite reads English and other text in Latin script; the multilingual encoder, which
+`embedding.multilingual` names, reads everything, English less well. The primary space of a chunk is that of the model
+for its script. A question in Latin script goes to granite, any other one to the multilingual encoder, which therefore
+also embeds the chunks in Latin script once the corpus has text in another one. granite does not know other scripts, so
+such a question is never compared with its vectors (nDCG would fall from .937 to .528). A user's model that reads only
+Latin script replaces granite.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.analysis.cjk import has_cjk
 from kebab.analysis.language import is_mostly_latin, language_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 # --- models that run on this machine. Each is loaded when it is first used
 
-MULTILINGUAL_NAME = "universal-sentence-encoder-multilingual"
+GRANITE_NAME = "granite-embedding-30m-english"
 _MULTILINGUAL_LEAD = 0.75
 """Weight of the lead (see `OnnxEncoder.embed`). The model was made for sentences, so a title counts too little in a
 passage of twenty. Of 26 Korean questions to English pages, 19 instead of 14 find the page among the first three; Korean
@@ -92,16 +93,27 @@ def _encoders() -> Any:
 def granite(cache: Path, threads: int) -> OnnxEmbedder:
     """The bundled model for English and other text in Latin script."""
     return OnnxEmbedder(
-        "granite-embedding-30m-english", "int8-2", 384, lambda: _encoders().granite_encoder(cache, threads)
+        *(GRANITE_NAME, "int8-2", 384),
+        lambda: _encoders().granite_encoder(cache, threads),
     )
 
 
 def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
     """The bundled model for 16 languages: Korean, Japanese, Chinese, Thai, Arabic, Russian, nine in Latin script."""
     return OnnxEmbedder(
-        *(MULTILINGUAL_NAME, "3-2", 512),
+        *("universal-sentence-encoder-multilingual", "3-2", 512),
         lambda: _encoders().multilingual_encoder(cache, threads),
         lead_weight=_MULTILINGUAL_LEAD,
+    )
+
+
+def e5(cache: Path, threads: int) -> OnnxEmbedder:
+    """The bundled model for 100 languages, in vectors that reach from one to the other."""
+    return OnnxEmbedder(
+        *("multilingual-e5-small", "int8-1", 384),
+        lambda: _encoders().e5_encoder(cache, threads),
+        query_prefix="query: ",
+        passage_prefix="passage: ",
     )
 
 
@@ -200,25 +212,63 @@ def reads_east_asian(tokenizer: Path) -> bool:
 
 # --- which texts and queries each bundled model gets
 
+
+class _Multilingual(NamedTuple):
+    """A multilingual encoder, and which of its cosines mean something."""
+
+    make: Callable[[Path, int], OnnxEmbedder]
+    floor: float
+    other_language_floor: float
+    other_language_bonus: float
+    """The model finds text of the question's own language closer than better text in another one."""
+    weak: bool
+    """Whether words find the question's own language better."""
+
+
+_MULTILINGUAL = {
+    "use": _Multilingual(multilingual, 0.1, 0.33, 0.1, weak=True),
+    "e5": _Multilingual(e5, 0.8, 0.8, 0.02, weak=False),
+}
+
 # In five judged sets 1 of 100 right passages has a cosine below the floor. If the corpus is about something else, half
 # of the closest passages are below it (benchmarks/README.md).
 _LATIN_FLOOR = 0.57
-_ALL_SCRIPTS_FLOOR = 0.1
-_OTHER_LANGUAGE_FLOOR = 0.33
-# The model finds text of the question's own language closer than better text in another one.
-_OTHER_LANGUAGE_BONUS = 0.1
 
 
 class BundledModels:
     def __init__(
-        self, cache: Path, *, latin: Embedder | None = None, cross_language: str = "auto", threads: int = 0
+        self,
+        cache: Path,
+        *,
+        latin: Embedder | None = None,
+        multilingual: str = "use",
+        cross_language: str = "auto",
+        threads: int = 0,
     ) -> None:
-        """`latin`: a model for text in Latin script that replaces granite."""
+        """`latin`: a model for text in Latin script that replaces granite; `multilingual`: use or e5."""
         self._latin: Embedder = latin or granite(cache, threads)
-        self._latin_floor = _LATIN_FLOOR if latin is None else -1.0
-        self._all_scripts: Embedder = multilingual(cache, threads)
+        self._latin_floor = _LATIN_FLOOR if self._latin.name == GRANITE_NAME else -1.0
+        self._reads_all = _MULTILINGUAL[multilingual]
+        self._all_scripts: Embedder = self._reads_all.make(cache, threads)
         self._cross_language = cross_language
         self.embedders = (self._latin, self._all_scripts)
+        self._cache, self._multilingual, self._threads = cache, multilingual, threads
+
+    @cached_property
+    def earlier(self) -> BundledModels:
+        """The same with the other multilingual encoder."""
+        return BundledModels(
+            self._cache,
+            latin=self._latin,
+            multilingual="e5" if self._multilingual == "use" else "use",
+            cross_language=self._cross_language,
+            threads=self._threads,
+        )
+
+    @property
+    def of_words(self) -> Embedder:
+        """The model for single words: only this one was measured on them."""
+        return self._all_scripts if self._multilingual == "use" else self.earlier.of_words
 
     def primary_of(self, text: str) -> Embedder:
         return self._latin if is_latin(text) else self._all_scripts
@@ -233,14 +283,20 @@ class BundledModels:
 
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text) or has_cjk(text):  # with one Korean word among English names it is a Korean question
-            own = SpaceQuery(self._all_scripts, primary=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
+            own = SpaceQuery(self._all_scripts, primary=True, floor=self._reads_all.floor, weak=self._reads_all.weak)
             foreign = SpaceQuery(
-                self._all_scripts, primary=False, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
+                self._all_scripts,
+                primary=False,
+                bonus=self._reads_all.other_language_bonus,
+                floor=self._reads_all.other_language_floor,
             )
             return [own] if self._cross_language == "off" else [foreign, own]
         latin = SpaceQuery(self._latin, floor=self._latin_floor)
         foreign = SpaceQuery(
-            self._all_scripts, primary=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
+            self._all_scripts,
+            primary=True,
+            floor=self._reads_all.other_language_floor,
+            instead=self._cross_language == "auto",
         )
         return [latin] if self._cross_language == "off" else [latin, foreign]
 
@@ -256,7 +312,7 @@ _MOST_WORDS = 1 << 14
 
 
 class WordLikeness:
-    """How alike two words are, by the multilingual encoder, the only model that was measured on single words."""
+    """How alike two words are by an embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -282,10 +338,8 @@ class WordLikeness:
 
 
 def likeness_by(models: EmbeddingModels | None) -> WordLikeness | None:
-    """The likeness of words, or None if the multilingual encoder is not among the models."""
-    return (
-        next((WordLikeness(one) for one in models.embedders if one.name == MULTILINGUAL_NAME), None) if models else None
-    )
+    """The likeness of words, or None if the bundled encoder for them is not among the models."""
+    return WordLikeness(models.of_words) if isinstance(models, BundledModels) else None
 
 
 # --- the setting
@@ -309,7 +363,13 @@ def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | No
         and not reads_east_asian(Path(name, "tokenizer.json").expanduser())
     )
     if embedder is None or latin_only:  # the bundled model for all scripts gets the other texts
-        return BundledModels(cache, latin=embedder, cross_language=settings.cross_language, threads=settings.threads)
+        return BundledModels(
+            cache,
+            latin=embedder,
+            multilingual=settings.multilingual,
+            cross_language=settings.cross_language,
+            threads=settings.threads,
+        )
     return SingleModel(embedder)
 
 
@@ -333,6 +393,7 @@ class SingleModel:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.embedders = (embedder,)
+        self.earlier = None
 
     def primary_of(self, _text: str) -> Embedder:
         return self._embedder

@@ -15,7 +15,7 @@ import base64
 import io
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from zipfile import BadZipFile
 
@@ -161,8 +161,13 @@ class _EncoderGraph:
 class Vocabulary(NamedTuple):
     pieces: list[tuple[str, float]]
     """Each piece with its score, the logarithm of its probability."""
-    charsmap: bytes
-    """How characters are normalised before they are looked up."""
+    charsmap: bytes = b""
+    """How characters are normalised before they are looked up, in sentencepiece's own form."""
+    characters: Mapping[int, str] = {}
+    """The same as a plain map."""
+    unknown: int = 0
+    begin: int = 1
+    end: int = 2
 
 
 def read_vocabulary(data: bytes) -> Vocabulary:
@@ -181,6 +186,8 @@ def read_vocabulary(data: bytes) -> Vocabulary:
 
 
 def tokenizer_json(vocabulary: Vocabulary) -> bytes:
+    """A tokenizer.json. It leaves out `characters`, which `tokenizers` could only replace one after the other."""
+    charsmap = base64.b64encode(vocabulary.charsmap).decode()
     return json.dumps(
         {
             "version": "1.0",
@@ -190,7 +197,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> bytes:
             "normalizer": {
                 "type": "Sequence",
                 "normalizers": [
-                    {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(vocabulary.charsmap).decode()},
+                    *([{"type": "Precompiled", "precompiled_charsmap": charsmap}] if charsmap else []),
                     {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
                     # Not Strip: that one takes away more than spaces, such as U+0085.
                     {"type": "Replace", "pattern": {"Regex": "^ | $"}, "content": ""},
@@ -206,12 +213,17 @@ def tokenizer_json(vocabulary: Vocabulary) -> bytes:
                 ],
                 "pair": [],
                 "special_tokens": {
-                    "<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]},
-                    "</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]},
+                    "<s>": {"id": "<s>", "ids": [vocabulary.begin], "tokens": ["<s>"]},
+                    "</s>": {"id": "</s>", "ids": [vocabulary.end], "tokens": ["</s>"]},
                 },
             },
             "decoder": None,
-            "model": {"type": "Unigram", "unk_id": 0, "vocab": vocabulary.pieces, "byte_fallback": False},
+            "model": {
+                "type": "Unigram",
+                "unk_id": vocabulary.unknown,
+                "vocab": vocabulary.pieces,
+                "byte_fallback": False,
+            },
         },
         ensure_ascii=False,
     ).encode()

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+from unicodedata import normalize
 
 import numpy as np
 
@@ -21,7 +22,10 @@ from kebab.core.errors import ModelCorrupt, ModelError, ModelMismatch, ModelMiss
 from kebab.core.files import make_folder, open_file
 from kebab.embedding.onnx_graph import Array
 
-_GRANITE_TOKENS = 512
+if TYPE_CHECKING:
+    from kebab.embedding.multilingual import Vocabulary
+
+_GRANITE_TOKENS = _E5_TOKENS = 512
 _MULTILINGUAL_TOKENS = 2048
 """The model has no limit; this one bounds the memory for a single text."""
 _TOKENS_PER_BATCH = 1024
@@ -251,7 +255,7 @@ class QuickTokenizer:
             if len(texts) <= _FEW and all(len(text) <= _SHORT for text in texts):
                 return [self._quick.ids(text) for text in texts]
             self._full = FileTokenizer(self._folder / "tokenizer.json")
-        return self._full.ids(texts)
+        return self._full.ids([self._quick.mapped(text) for text in texts])
 
 
 _importing = Lock()
@@ -281,13 +285,13 @@ def load_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-UNKNOWN, BEGIN, END = 0, 1, 2
 _SPACE = "▁"
 _UNKNOWN_PENALTY = 10.0
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _POWERS = 64
-_HEADER = 24
-"""Bytes of the header of pieces.bin: the number of pieces, the length of the longest, the lowest score."""
+_HEADER = 6 * 8
+"""Bytes of the header of pieces.bin: the number of pieces, the length of the longest, the lowest score, and the ids of
+unknown characters, of the begin and of the end of a text."""
 
 
 def _powers(count: int) -> Array:
@@ -312,8 +316,9 @@ def _hashes(points: Array, longest: int) -> Array:
     return rows
 
 
-def vocabulary_files(pieces: list[tuple[str, float]], charsmap: bytes) -> dict[str, bytes]:
+def vocabulary_files(vocabulary: Vocabulary) -> dict[str, bytes]:
     """The files that `UnigramTokenizer` reads, by name."""
+    pieces = vocabulary.pieces
     by_length: dict[int, list[int]] = {}
     for number, (piece, _) in enumerate(pieces):
         by_length.setdefault(len(piece), []).append(number)
@@ -327,12 +332,14 @@ def vocabulary_files(pieces: list[tuple[str, float]], charsmap: bytes) -> dict[s
         hashes[numbers] = ((points + np.uint64(1)) * _powers(length)[None, :]).sum(axis=1, dtype=np.uint64)
     order = np.argsort(hashes, kind="stable")
     scores = np.array([score for _, score in pieces], np.float64)
-    header = np.array([len(pieces), max(by_length), scores.min()], np.float64)
+    special = (vocabulary.unknown, vocabulary.begin, vocabulary.end)
+    header = np.array([len(pieces), max(by_length), scores.min(), *special], np.float64)
     return {
         "pieces.bin": b"".join(
             (header.tobytes(), hashes[order].tobytes(), order.astype(np.int64).tobytes(), scores[order].tobytes())
         ),
-        "charsmap.bin": charsmap,
+        **({"charsmap.bin": vocabulary.charsmap} if vocabulary.charsmap else {}),
+        **({"characters.json": json.dumps(vocabulary.characters).encode()} if vocabulary.characters else {}),
     }
 
 
@@ -357,25 +364,37 @@ class UnigramTokenizer:
         self._hashes = arrays[: 8 * count].view(np.uint64)
         self._ids = arrays[8 * count : 16 * count].view(np.int64)
         self._scores = arrays[16 * count :].view(np.float64)
-        self._normalizer = tokenizers_library().normalizers.Precompiled((folder / "charsmap.bin").read_bytes())
+        self._unknown, self._begin, self._end = (int(number) for number in header[3:])
+        self._characters: dict[int, str] = {}
+        self._precompiled: Any = None
+        if (folder / "characters.json").exists():
+            characters = json.loads((folder / "characters.json").read_bytes())
+            self._characters = {int(number): replacement for number, replacement in characters.items()}
+        else:
+            self._precompiled = tokenizers_library().normalizers.Precompiled((folder / "charsmap.bin").read_bytes())
+
+    def mapped(self, text: str) -> str:
+        """The text with its characters replaced as the vocabulary says, if it says so in a plain map."""
+        return normalize("NFC", text).translate(self._characters) if self._characters else text
 
     def ids(self, text: str) -> list[int]:
-        words = self._normalizer.normalize_str(text).split(" ")
-        ids = [BEGIN]
+        text = self.mapped(text)
+        words = (self._precompiled.normalize_str(text) if self._precompiled else text).split(" ")
+        ids = [self._begin]
         for word in words:
             if word:
                 ids += self._word(_SPACE + word)
-        return [*ids, END]
+        return [*ids, self._end]
 
     def _word(self, word: str) -> list[int]:
         """The ids of the most likely pieces that form the word."""
         found = self._pieces(word)
         best = [0.0] + [-np.inf] * len(word)
-        cut: list[tuple[int, int]] = [(0, UNKNOWN)] * (len(word) + 1)
+        cut: list[tuple[int, int]] = [(0, self._unknown)] * (len(word) + 1)
         for start in range(len(word)):
             pieces = found.get(start, [])
             if not any(end == start + 1 for end, _, _ in pieces):
-                pieces = [*pieces, (start + 1, UNKNOWN, self._unknown_score)]
+                pieces = [*pieces, (start + 1, self._unknown, self._unknown_score)]
             for end, piece, score in pieces:
                 if best[start] + score > best[end]:
                     best[end], cut[end] = best[start] + score, (start, piece)
@@ -383,7 +402,9 @@ class UnigramTokenizer:
         end = len(word)
         while end:
             end, piece = cut[end]
-            if piece != UNKNOWN or ids[-1:] != [UNKNOWN]:  # several unknown characters are one unknown piece
+            if piece != self._unknown or ids[-1:] != [
+                self._unknown
+            ]:  # several unknown characters are one unknown piece
                 ids.append(piece)
         return ids[::-1]
 
@@ -432,11 +453,13 @@ def package_file(package: str, name: str, digest: str, *, install: str = "") -> 
     return data
 
 
-def weights_fault() -> ModelError | None:
+def weights_fault(*, with_e5: bool = False) -> ModelError | None:
     """ModelMissing or ModelCorrupt if the installed weights are not the published ones, else None."""
-    from kebab.embedding import granite, multilingual
+    from kebab.embedding import e5, granite, multilingual
 
     try:
+        if with_e5:
+            package_file(e5.PACKAGE, e5.PACK, e5.PACK_SHA256)
         package_file(granite.PACKAGE, granite.PACK, granite.PACK_SHA256)
         package_file(multilingual.PACKAGE, multilingual.WEIGHTS, multilingual.WEIGHTS_SHA256)
         package_file(multilingual.PACKAGE, multilingual.VOCABULARY, multilingual.VOCABULARY_SHA256)
@@ -539,12 +562,34 @@ class ModelCache:
 def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
     def make() -> dict[str, bytes]:
         from kebab.embedding import granite as model
+        from kebab.embedding.transformer import TransformerGraph
 
         pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
-        return {"model.onnx": model.GraniteGraph(pack).build(), "tokenizer.json": pack.tokenizer}
+        graph = TransformerGraph(model.NAME, pack.weights, pooling="cls")
+        return {"model.onnx": graph.build(), "tokenizer.json": pack.tokenizer}
 
     folder = ModelCache(cache).get("granite-6a1cc247-2", make)
     return OnnxEncoder(folder, max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)
+
+
+def e5_encoder(cache: Path, threads: int) -> OnnxEncoder:
+    def make() -> dict[str, bytes]:
+        from kebab.embedding import e5 as model
+        from kebab.embedding.multilingual import tokenizer_json
+        from kebab.embedding.transformer import TransformerGraph
+
+        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
+        graph = TransformerGraph(model.NAME, pack.weights, pooling="mean", beside="constants.bin")
+        return {
+            "model.onnx": graph.build(),
+            "constants.bin": bytes(graph.graph.data),
+            "tokenizer.json": tokenizer_json(pack.vocabulary),
+            **vocabulary_files(pack.vocabulary),
+        }
+
+    folder = ModelCache(cache).get("e5-1571fc98-1", make)
+    tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
+    return OnnxEncoder(folder, max_tokens=_E5_TOKENS, pad_id=1, threads=threads, tokenizer=tokenizer)
 
 
 def multilingual_encoder(cache: Path, threads: int) -> OnnxEncoder:
@@ -559,9 +604,9 @@ def multilingual_encoder(cache: Path, threads: int) -> OnnxEncoder:
             "model.onnx": graph.model,
             "constants.bin": graph.data,
             "tokenizer.json": model.tokenizer_json(vocabulary),
-            **vocabulary_files(vocabulary.pieces, vocabulary.charsmap),
+            **vocabulary_files(vocabulary),
         }
 
-    folder = ModelCache(cache).get("multilingual-0db566fd-3", make)
+    folder = ModelCache(cache).get("multilingual-0db566fd-4", make)
     tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
     return OnnxEncoder(folder, max_tokens=_MULTILINGUAL_TOKENS, pad_id=0, threads=threads, tokenizer=tokenizer)

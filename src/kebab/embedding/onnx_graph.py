@@ -22,6 +22,7 @@ _ELEMENT_TYPES = {
     np.dtype(np.int8): 3,
     np.dtype(np.int32): 6,
     np.dtype(np.int64): 7,
+    np.dtype(np.float16): 10,
 }
 FLOAT, UINT8, INT32, INT64 = 1, 2, 6, 7
 ONNXRUNTIME = "com.microsoft"

@@ -77,15 +77,23 @@ def embed_missing(
 
 
 def rebuild_vectors(session: Session, progress: Progress | None = None) -> IngestReport:
-    """Deletes the vectors of the models in the settings and makes them again."""
+    """Deletes the vectors of the models in the settings and makes them again. If others made them, those stay until the
+    new ones are complete.
+    """
     models = session.models
     if models is None:
         raise VectorsOff()
     for embedder in models.embedders:
         embedder.embed(["Is it there?"], "passage")  # a broken model raises here, before the deletion
     report = IngestReport()
-    with session.writing("kb index --rebuild-vectors", existing=True) as writing:
-        writing.vectors().clear(models.embedders)
+    with session.reading() as reading:
+        is_behind = reading is not None and (
+            models.earlier is not None
+            and reading.vector_coverage(models).is_behind(reading.vector_coverage(models.earlier))
+        )
+    if not is_behind:
+        with session.writing("kb index --rebuild-vectors", existing=True) as writing:
+            writing.vectors().clear(models.embedders)
     embed_missing(session, "kb index --rebuild-vectors", report, progress)
     return report
 

@@ -177,10 +177,15 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
     if models is None:
         return Retrievers(lexical, why_not=VectorsOff())
     coverage = reading.vector_coverage(models)
+    before = reading.vector_coverage(models.earlier) if models.earlier and coverage.chunks is not None else None
+    changed: list[Notice] = []
+    if models.earlier and before and before.any and coverage.is_behind(before):
+        changed = [Says.EARLIER_MODEL.notice(models.earlier.embedders[-1].name, models.embedders[-1].name)]
+        models, coverage = models.earlier, before
     is_incomplete = reading.migrating_from() is not None  # another notice already explains this
     if not coverage.any:
         return Retrievers(lexical, why_not=_no_vectors(coverage, models, is_incomplete=is_incomplete))
-    notices = [] if is_incomplete else _partial_vectors(coverage)
+    notices = [] if is_incomplete else changed or _partial_vectors(coverage)
     share = 1 - coverage.missing / coverage.chunks if coverage.chunks else 1.0
     vector = VectorRetriever(
         reading.vectors(),

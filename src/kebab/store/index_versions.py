@@ -49,8 +49,12 @@ def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *,
 def is_complete(remembered: str, models: EmbeddingModels) -> bool:
     """Whether the remembered key, made by `models_key`, covers all models that the settings ask for now."""
     made, _, second = remembered.partition(_SECOND)
-    wanted = models.secondary_for_all(other_scripts=made.endswith(_MIXED))
-    return made.removesuffix(_MIXED) == models_key(models.embedders) and (wanted is None or wanted.name == second)
+    other_scripts = made.endswith(_MIXED)
+    wanted = models.secondary_for_all(other_scripts=other_scripts)
+    keys = [models_key(models.embedders)]
+    if models.earlier is not None and not other_scripts:  # they differ in the model for other scripts only
+        keys.append(models_key(models.earlier.embedders))
+    return made.removesuffix(_MIXED) in keys and (wanted is None or wanted.name == second)
 
 
 def refuse_other_dimension(space: str, stored: Iterable[str]) -> None:
