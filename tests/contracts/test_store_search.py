@@ -191,11 +191,9 @@ def changed(toy: type[Toy]) -> tuple[TwoScripts, TwoScripts]:
 
 def models_used(kb: kebab.KnowledgeBase, query: str) -> tuple[list[str], list[str]]:
     """The codes of the notices of a search, and the models whose vectors were searched."""
-    hits = kb.search(query, mode="vector", explain=True)
-    assert hits
-    explanation = hits[0].explanation
-    assert explanation is not None
-    return [notice.code for notice in hits.notices], [str(explanation["vector"]["model"])]
+    response = kb.search(query, mode="vector", explain=True)
+    explanations = [hit.explanation or {} for hit in response]
+    return [notice.code for notice in response.notices], sorted({each["vector"]["model"] for each in explanations})
 
 
 def test_vectors_of_the_model_before_are_used_until_the_new_ones_are_complete(
