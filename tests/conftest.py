@@ -226,7 +226,7 @@ class TwoScripts:
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text):
             own, foreign = (
-                SpaceQuery(self.everything, primary=True, weak=True),
+                SpaceQuery(self.everything, primary=True, trust=0.1),
                 SpaceQuery(self.everything, primary=False, bonus=0.1),
             )
             return [own] if self._cross_language == "off" else [foreign, own]

@@ -119,7 +119,7 @@ def test_for_an_english_question_the_multilingual_space_is_searched_for_other_sc
     """English chunks are found through granite, which is better at them."""
     found = BundledModels(tmp_path, cross_language=cross_language).for_query("how to set up version control")
     assert [(space.embedder.name, space.primary is True, space.instead) for space in found] == spaces
-    assert not any(space.weak for space in found)
+    assert all(space.trust == 1 for space in found)
 
 
 @pytest.mark.parametrize(("cross_language", "crosses"), [("auto", True), ("on", True), ("off", False)])
@@ -130,7 +130,7 @@ def test_a_korean_question_finds_english_text_unless_turned_off(
     spaces = BundledModels(tmp_path, cross_language=cross_language).for_query("버전 관리")
     assert {space.embedder.name for space in spaces} == {MULTILINGUAL}
     assert any(not space.primary for space in spaces) == crosses
-    assert [space.primary for space in spaces if space.weak] == [True]
+    assert [space.primary for space in spaces if space.trust < 1] == [True]
 
 
 def test_both_models_are_there_in_a_fixed_order(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_every_text_and_every_query_has_the_one_space(tiny: TinyModel, text: str
     models = SingleModel(embedder)
     assert models.embedders == (embedder,)
     assert models.primary_of(text) is embedder
-    assert models.for_query(text) == [SpaceQuery(embedder, primary=None, floor=-1.0, weak=False)]
+    assert models.for_query(text) == [SpaceQuery(embedder, primary=None, floor=-1.0, trust=1.0)]
 
 
 @pytest.mark.parametrize("other_scripts", [True, False])

@@ -574,7 +574,7 @@ def test_text_in_another_script_that_is_closer_than_all_own_text_is_not_below_th
             everything = self._models.everything
             return [
                 SpaceQuery(everything, primary=False, floor=1.1),
-                SpaceQuery(everything, primary=True, floor=-1.0, weak=True),
+                SpaceQuery(everything, primary=True, floor=-1.0, trust=0.1),
             ]
 
     corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}

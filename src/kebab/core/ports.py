@@ -246,8 +246,8 @@ class SpaceQuery(NamedTuple):
     """Added to the cosines of this space when they are sorted together with those of another one of the same query."""
     floor: float = -1.0
     """Cosines below this are as likely between unrelated texts."""
-    weak: bool = False
-    """Whether word search is more reliable than this space for chunks in its own script; such hits weigh less."""
+    trust: float = 1.0
+    """How reliable this space is for chunks in its own script, beside word search: their weight, from 0 to 1."""
     instead: bool = False
     """Whether to search this space only when the query's other spaces hold no vectors."""
 

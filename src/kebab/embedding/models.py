@@ -221,13 +221,13 @@ class _Multilingual(NamedTuple):
     other_language_floor: float
     other_language_bonus: float
     """The model finds text of the question's own language closer than better text in another one."""
-    weak: bool
-    """Whether words find the question's own language better."""
+    trust: float
+    """The weight of passages in the question's own language beside word search, which finds them more reliably."""
 
 
 _MULTILINGUAL = {
-    "use": _Multilingual(multilingual, 0.1, 0.33, 0.1, weak=True),
-    "e5": _Multilingual(e5, 0.8, 0.8, 0.02, weak=False),
+    "use": _Multilingual(multilingual, 0.1, 0.33, 0.1, trust=0.1),
+    "e5": _Multilingual(e5, 0.82, 0.82, 0.02, trust=0.5),
 }
 
 # In five judged sets 1 of 100 right passages has a cosine below the floor. If the corpus is about something else, half
@@ -283,7 +283,7 @@ class BundledModels:
 
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text) or has_cjk(text):  # with one Korean word among English names it is a Korean question
-            own = SpaceQuery(self._all_scripts, primary=True, floor=self._reads_all.floor, weak=self._reads_all.weak)
+            own = SpaceQuery(self._all_scripts, primary=True, floor=self._reads_all.floor, trust=self._reads_all.trust)
             foreign = SpaceQuery(
                 self._all_scripts,
                 primary=False,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import ChunkReader, LexicalIndex, VectorStore
 
 _LEAST_OUTSTANDING = 0.2
-_WEAK_TRUST = 0.1
-"""The trust in a list of a model that finds the query's own language less well than words do."""
 
 
 class VectorRetriever(Listing):
@@ -148,8 +146,8 @@ class VectorRetriever(Listing):
 
 
 def _is_weak(match: VectorMatch, space: SpaceQuery) -> bool:
-    """Whether a match counts less: in a weak space, those in its own script do, as words find them more reliably."""
-    return space.weak and match.primary
+    """Whether a match counts less, because words find text in its script more reliably."""
+    return space.trust < 1 and match.primary
 
 
 def _ranked(
@@ -167,7 +165,7 @@ def _ranked(
         match.chunk_id,
         place,
         min(1.0, max(0.0, match.similarity)),
-        trust=min(trust, _WEAK_TRUST) if weak else trust,
+        trust=min(trust, space.trust) if weak else trust,
         floor=space.floor if space.floor > 0 and not weak else None,
         below_floor=match.similarity < space.floor and not stands_out,
         doc_type=match.doc_type,
