@@ -151,13 +151,13 @@ def test_every_vector_has_length_1_and_the_promised_dimension(made: Made) -> Non
         np.testing.assert_allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1, atol=1e-5)
 
 
-def test_a_text_longer_than_the_model_takes_has_a_vector_like_any_other(made: Made) -> None:
+def test_a_text_longer_than_the_model_reads_gets_a_vector(made: Made) -> None:
     vectors = made.embedder.embed(LONG, "passage")
     assert vectors.shape == (len(LONG), made.embedder.dimension)
     np.testing.assert_allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1, atol=1e-5)
 
 
-def test_a_batch_gives_what_each_text_gives_alone(made: Made) -> None:
+def test_a_text_gets_the_same_vector_in_a_batch_as_alone(made: Made) -> None:
     """Whatever else is in it and in whichever order; otherwise no vector could be cached.
 
     Alone by an embedder that has seen no batch: for a few short texts some take a shorter way.
@@ -212,7 +212,7 @@ def test_the_fingerprint_is_model_version_and_dimension(made: Made) -> None:
     assert embedder.dimension == embedder.embed(["text"], "query").shape[1]
 
 
-def test_other_texts_have_other_vectors(made: Made) -> None:
+def test_different_texts_have_different_vectors(made: Made) -> None:
     one, other = made.embedder.embed(["how to set up version control", "새 노트북에 빵을 굽는다"], "passage")
     assert one @ other < 0.95
 
@@ -221,7 +221,7 @@ def test_no_texts_give_no_rows(made: Made) -> None:
     assert len(made.embedder.embed([], "passage")) == 0
 
 
-def test_every_provider_is_held_to_this() -> None:
+def test_every_embedding_provider_has_a_case_in_this_file() -> None:
     """A provider without a case here would be trusted without being tested."""
     from kebab.embedding.models import _PROVIDERS
 

@@ -59,7 +59,7 @@ def test_documents_come_in_the_order_in_which_they_were_asked_for(corpus: Corpus
         assert [document.path for document in content.documents(wanted)] == ["d.md", "a.md", "b.md"]
 
 
-def test_a_source_may_have_been_ingested_long_ago(corpus: Corpus) -> None:
+def test_the_time_of_the_last_ingest_of_a_source_can_be_set(corpus: Corpus) -> None:
     with corpus.writing() as writing:
         documents = writing.documents()
         documents.add_source(Source("notes", "folder", "/notes"))
@@ -69,7 +69,7 @@ def test_a_source_may_have_been_ingested_long_ago(corpus: Corpus) -> None:
         assert source.ingested_at == "2020-01-02T03:04:05Z"
 
 
-def test_a_vector_comes_back_to_the_last_bit_and_still_primary_or_secondary(corpus: Corpus, toy: type[Toy]) -> None:
+def test_a_vector_is_read_back_bit_by_bit_and_as_primary_or_secondary(corpus: Corpus, toy: type[Toy]) -> None:
     """Small numbers too: a float16 has as many digits there."""
     corpus.write("a.md", "one", "two", "three")
     model = toy.embedder(dimension=64)
@@ -93,7 +93,7 @@ def test_a_vector_comes_back_to_the_last_bit_and_still_primary_or_secondary(corp
     assert (counts.documents, counts.chunks, counts.library_documents, counts.snippets) == (1, 3, 0, 0)
 
 
-def test_a_text_that_has_a_vector_keeps_it(corpus: Corpus, toy: type[Toy]) -> None:
+def test_adding_a_vector_for_a_text_that_has_one_changes_nothing(corpus: Corpus, toy: type[Toy]) -> None:
     corpus.write("a.md", "one")
     model = toy.embedder()
     vector = model.embed(["one"], "passage")[0]
@@ -105,7 +105,7 @@ def test_a_text_that_has_a_vector_keeps_it(corpus: Corpus, toy: type[Toy]) -> No
     assert corpus.is_healthy()
 
 
-def test_room_for_models_is_made_in_their_order_and_what_is_complete_is_handed_on(corpus: Corpus) -> None:
+def test_spaces_are_created_in_the_order_of_models_and_completeness_is_copied(corpus: Corpus) -> None:
     spaces = [VectorSpace("second", "1", 8), VectorSpace("first", "2", 16)]
     with corpus.writing() as writing:
         writing.vectors().prepare(spaces)
@@ -120,7 +120,7 @@ def test_room_for_models_is_made_in_their_order_and_what_is_complete_is_handed_o
         assert reading.content().complete_vectors() is None
 
 
-def test_where_everything_comes_from_is_remembered_until_it_is_there(corpus: Corpus) -> None:
+def test_the_origin_of_a_migration_is_stored_until_it_is_complete(corpus: Corpus) -> None:
     with corpus.writing() as writing:
         writing.remember_migration("/elsewhere")
     with corpus.reading() as reading:
@@ -132,7 +132,7 @@ def test_where_everything_comes_from_is_remembered_until_it_is_there(corpus: Cor
         assert reading.migrating_from() is None
 
 
-def test_written_content_is_read_back_whole(corpus: Corpus, toy: type[Toy]) -> None:
+def test_copied_content_is_equal_to_the_original(corpus: Corpus, toy: type[Toy]) -> None:
     written(corpus)
     corpus.embed(toy.embedder())
     corpus.note("a", "사과 orchard")

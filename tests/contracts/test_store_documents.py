@@ -43,7 +43,7 @@ def test_writing_the_same_again_changes_no_chunk(corpus: Corpus) -> None:
     assert corpus.chunks() == before
 
 
-def test_an_edit_replaces_what_changed_and_nothing_else(corpus: Corpus) -> None:
+def test_an_edit_replaces_only_the_changed_chunks(corpus: Corpus) -> None:
     corpus.write("a.md", "one", "two", "three")
     before = corpus.ids()
     assert corpus.write("a.md", "one", "zwo", "three") == 1
@@ -54,7 +54,7 @@ def test_an_edit_replaces_what_changed_and_nothing_else(corpus: Corpus) -> None:
     assert corpus.is_healthy()
 
 
-def test_a_chunk_that_only_moved_keeps_its_id_and_learns_its_new_place(corpus: Corpus) -> None:
+def test_a_chunk_that_only_moved_keeps_its_id_and_gets_its_new_place(corpus: Corpus) -> None:
     corpus.write("a.md", "short", "moves down")
     before = corpus.ids()["moves down"]
     corpus.write("a.md", "short, now\nover two lines", "moves down")
@@ -74,14 +74,14 @@ def test_a_shorter_version_loses_its_last_chunks(corpus: Corpus) -> None:
         assert catalog.find_document("a.md").chunk_count == 1
 
 
-def test_equal_chunks_of_one_document_stay_apart(corpus: Corpus) -> None:
+def test_equal_chunks_of_one_document_are_separate_chunks(corpus: Corpus) -> None:
     corpus.write("a.md", "same", "same", "same")
     assert corpus.texts() == [("a.md", "same")] * 3
     assert len({chunk.chunk_id for chunk in corpus.chunks()}) == 3
     assert corpus.count("same") == 3
 
 
-def test_a_new_title_and_new_headings_reach_the_index(corpus: Corpus) -> None:
+def test_a_new_title_and_new_headings_are_searchable(corpus: Corpus) -> None:
     corpus.write("a.md", "one", "two", title="Alter Titel", headings=("Old",))
     corpus.write("a.md", "one", "two", title="Fresh name", headings=("New", "Inner"))
     assert corpus.count("alter OR old") == 0
@@ -113,7 +113,7 @@ def test_tags_are_replaced_and_those_that_differ_only_in_case_are_one(corpus: Co
     assert corpus.search("x") == []
 
 
-def test_a_removed_document_is_gone_from_everywhere(corpus: Corpus) -> None:
+def test_a_removed_document_is_found_nowhere(corpus: Corpus) -> None:
     corpus.write_all(corpus.document("a.md", "one", tags=["x"]), corpus.document("b.md", "one"))
     assert corpus.remove("a.md", "never-there.md") == 1
     assert corpus.texts() == [("b.md", "one")]
@@ -207,7 +207,7 @@ def test_sources_are_added_once_with_their_metadata(corpus: Corpus) -> None:
     assert notes.ingested_at is not None
 
 
-def test_a_source_goes_with_all_that_came_from_it(corpus: Corpus) -> None:
+def test_removing_a_source_removes_its_documents(corpus: Corpus) -> None:
     corpus.write_all(corpus.document("a.md", "one", source="goes"), corpus.document("b.md", "one", source="stays"))
     with corpus.writing() as writing:
         writing.documents().remove_source("goes")
@@ -218,7 +218,7 @@ def test_a_source_goes_with_all_that_came_from_it(corpus: Corpus) -> None:
     assert corpus.is_healthy()
 
 
-def test_documents_written_together_are_what_they_are_alone(corpus: Corpus) -> None:
+def test_documents_written_in_one_group_are_the_same_as_written_alone(corpus: Corpus) -> None:
     corpus.write("kept.md", "stays", "goes")
     documents = [
         corpus.document("kept.md", "stays", "comes"),
@@ -237,7 +237,7 @@ def test_documents_written_together_are_what_they_are_alone(corpus: Corpus) -> N
 
 
 @pytest.mark.parametrize("text", ["plain", "첫째 줄\r\n둘째 🙂", "word " * 20_000], ids=["plain", "korean", "long"])
-def test_the_body_read_back_is_the_document(shared_corpus: Corpus, text: str) -> None:
+def test_the_stored_text_of_a_document_is_read_back_unchanged(shared_corpus: Corpus, text: str) -> None:
     shared_corpus.write("body.md", text, "end")
     with shared_corpus.catalog() as catalog:
         assert catalog.body(document_id("notes", "body.md")) == f"{text}\n\nend\n\n"
@@ -245,7 +245,7 @@ def test_the_body_read_back_is_the_document(shared_corpus: Corpus, text: str) ->
             assert chunk.text in (text, "end")
 
 
-def test_search_finds_what_was_just_written(corpus: Corpus) -> None:
+def test_a_written_document_is_searchable_at_once(corpus: Corpus) -> None:
     corpus.write("git.md", "Run the installer and follow it.", title="Install Git")
     assert corpus.search("install git") == ["git.md"]
 
@@ -253,7 +253,7 @@ def test_search_finds_what_was_just_written(corpus: Corpus) -> None:
 # --- finding again
 
 
-def test_a_document_is_found_by_id_its_beginning_path_source_and_link(corpus: Corpus) -> None:
+def test_a_document_is_found_by_id_beginning_of_an_id_path_source_and_link(corpus: Corpus) -> None:
     corpus.write_all(
         corpus.document("deep/Page one.md", "one"),
         corpus.document("same.md", "two", source="a"),
@@ -281,7 +281,7 @@ def test_a_document_is_found_by_id_its_beginning_path_source_and_link(corpus: Co
             catalog.body("nothing")
 
 
-def test_a_chunk_is_found_by_its_id_and_the_beginning_of_it(corpus: Corpus) -> None:
+def test_a_chunk_is_found_by_its_id_or_the_beginning_of_it(corpus: Corpus) -> None:
     corpus.write("a.md", "one", "two", title="T", headings=("H",), kind="code")
     first, second = corpus.chunks()
     with corpus.catalog() as catalog:
@@ -314,7 +314,7 @@ def test_documents_are_listed_by_source_and_path_a_page_at_a_time(corpus: Corpus
         assert beside == {"a.md", "c.md"}
 
 
-def test_a_tag_is_shown_as_most_documents_write_it(corpus: Corpus) -> None:
+def test_a_tag_is_listed_in_the_spelling_of_most_documents(corpus: Corpus) -> None:
     """Regression: stores chose different spellings, and one could not be carried to the other."""
     spellings = {
         "a": ("ops", "Red"),

@@ -62,11 +62,11 @@ def found(corpus: Corpus, **filters: Any) -> list[str]:
     return answer
 
 
-def test_without_a_filter_everything_answers(filtered: Corpus) -> None:
+def test_without_a_filter_all_documents_are_found(filtered: Corpus) -> None:
     assert found(filtered) == EVERY
 
 
-def test_any_of_the_tags(filtered: Corpus) -> None:
+def test_tags_any_selects_documents_with_any_of_the_tags(filtered: Corpus) -> None:
     assert found(filtered, tags_any=("rust",)) == ["en/one.md", "plain.txt"]
     assert found(filtered, tags_any=("rust", "production")) == ["en/deep/er.md", "en/one.md", "plain.txt"]
     assert found(filtered, tags_any=("한글",)) == ["ko.md"]
@@ -76,7 +76,7 @@ def test_any_of_the_tags(filtered: Corpus) -> None:
     )
 
 
-def test_all_of_the_tags(filtered: Corpus) -> None:
+def test_tags_all_selects_documents_with_all_of_the_tags(filtered: Corpus) -> None:
     assert found(filtered, tags_all=("ops",)) == ["en/deep/er.md", "en/one.md"]
     assert found(filtered, tags_all=("ops", "production")) == ["en/deep/er.md"]
     assert found(filtered, tags_all=("ops", "production", "rust")) == []
@@ -88,7 +88,7 @@ def test_tags_are_matched_without_regard_to_case(filtered: Corpus) -> None:
     assert found(filtered, tags_any=("RUST",)) == found(filtered, tags_all=("Rust",)) == ["en/one.md", "plain.txt"]
 
 
-def test_a_tag_means_the_tags_nested_below_it_too(corpus: Corpus) -> None:
+def test_a_tag_filter_includes_nested_tags(corpus: Corpus) -> None:
     """As in Obsidian; and what would be a wildcard in LIKE is a letter like any other."""
     corpus.write_all(
         corpus.document("liquid.md", "word", tags=["propulsion/liquid", "Propulsion/liquid/methane"]),
@@ -107,13 +107,13 @@ def test_a_tag_means_the_tags_nested_below_it_too(corpus: Corpus) -> None:
     assert found(corpus, tags_any=("a_b", "%", "_", "propulsio_")) == found(corpus, tags_any=("100%",)) == ["wild.md"]
 
 
-def test_any_number_of_tags_may_be_asked_for(filtered: Corpus) -> None:
+def test_a_filter_may_have_any_number_of_tags(filtered: Corpus) -> None:
     many = tuple(f"none{number}" for number in range(1200))
     assert found(filtered, tags_any=(*many, "rust")) == ["en/one.md", "plain.txt"]
     assert found(filtered, exclude_tags=(*many, "rust")) == ["code.py", "en/deep/er.md", "ko.md"]
 
 
-def test_a_rare_tag_is_not_starved_by_the_limit(corpus: Corpus) -> None:
+def test_filters_are_applied_before_the_limit(corpus: Corpus) -> None:
     """The filter works before the top k is taken, not on it."""
     corpus.write_all(
         *(corpus.document(f"{number}.md", "word word word") for number in range(60)),
@@ -124,12 +124,12 @@ def test_a_rare_tag_is_not_starved_by_the_limit(corpus: Corpus) -> None:
     assert not hits.more
 
 
-def test_lang_is_exact(filtered: Corpus) -> None:
+def test_a_language_filter_matches_only_the_same_language(filtered: Corpus) -> None:
     assert found(filtered, lang="ko") == ["ko.md", "plain.txt"]
     assert found(filtered, lang="k") == []
 
 
-def test_types(filtered: Corpus) -> None:
+def test_a_type_filter_selects_documents_of_any_of_the_types(filtered: Corpus) -> None:
     assert found(filtered, types=("code",)) == ["code.py"]
     assert found(filtered, types=("code", "note")) == ["code.py", "plain.txt"]
     assert found(filtered, formats=("txt",)) == ["plain.txt"]
@@ -143,24 +143,24 @@ def test_types(filtered: Corpus) -> None:
         ("primary", ["code.py", "en/one.md", "plain.txt"]),
     ],
 )
-def test_trust_is_ordered(filtered: Corpus, least: str, expected: list[str]) -> None:
+def test_trust_min_selects_documents_of_that_level_or_higher(filtered: Corpus, least: str, expected: list[str]) -> None:
     assert found(filtered, trust_min=least) == expected
 
 
-def test_dates_after_is_inclusive_and_before_is_not(filtered: Corpus) -> None:
+def test_the_filter_after_includes_its_date_and_before_does_not(filtered: Corpus) -> None:
     assert found(filtered, after="2026-01-10") == ["en/deep/er.md", "en/one.md", "ko.md"]
     assert found(filtered, after="2026-01-11") == ["en/deep/er.md", "ko.md"]
     assert found(filtered, before="2026-01-10") == ["code.py", "plain.txt"]
     assert found(filtered, after="2026-01-01", before="2026-03-01") == ["en/deep/er.md", "en/one.md"]
 
 
-def test_a_day_without_a_time_means_its_beginning(filtered: Corpus) -> None:
+def test_a_date_filter_without_a_time_means_the_beginning_of_the_day(filtered: Corpus) -> None:
     assert found(filtered, after="2026-03-30") == ["ko.md"]
     assert found(filtered, before="2026-03-30", after="2026-03-01") == []
     assert found(filtered, after="2026-03-30T09:00") == []
 
 
-def test_sources_and_documents(filtered: Corpus) -> None:
+def test_source_and_document_filters_select_by_name_and_id(filtered: Corpus) -> None:
     one, other = document_id("notes", "en/one.md"), document_id("src", "code.py")
     assert found(filtered, sources=("src",)) == ["code.py"]
     assert found(filtered, sources=("src", "notes")) == EVERY
@@ -169,7 +169,7 @@ def test_sources_and_documents(filtered: Corpus) -> None:
     assert found(filtered, exclude_docs=(one,), tags_any=("rust",)) == ["plain.txt"]
 
 
-def test_paths_by_glob_file_and_folder(filtered: Corpus) -> None:
+def test_a_path_filter_is_a_glob_a_file_or_a_folder(filtered: Corpus) -> None:
     assert found(filtered, path_glob="en/*.md") == ["en/one.md"]
     assert found(filtered, path_glob="**/*.md") == ["en/deep/er.md", "en/one.md", "ko.md"]
     assert found(filtered, path_glob="*") == ["code.py", "ko.md", "plain.txt"]
@@ -180,7 +180,7 @@ def test_paths_by_glob_file_and_folder(filtered: Corpus) -> None:
     assert found(filtered, path_glob="en/on") == []
 
 
-def test_exclusions(filtered: Corpus) -> None:
+def test_excluded_paths_tags_and_documents_are_left_out(filtered: Corpus) -> None:
     assert (
         found(filtered, exclude_paths=("en/**",))
         == found(filtered, exclude_paths=("en",))
@@ -190,7 +190,7 @@ def test_exclusions(filtered: Corpus) -> None:
     assert found(filtered, exclude_tags=("ops", "한글")) == ["code.py", "plain.txt"]
 
 
-def test_all_filters_at_once(filtered: Corpus) -> None:
+def test_all_filters_together_select_what_passes_each(filtered: Corpus) -> None:
     filters = {
         "tags_any": ("ops", "x"), "tags_all": ("ops",), "types": ("markdown",), "formats": ("md",), "lang": "en", "path_glob": "en/*",
         "trust_min": "primary", "sources": ("notes",), "docs": (document_id("notes", "en/one.md"),), "after": "2026-01-01",
@@ -203,7 +203,7 @@ def test_a_filter_typed_in_another_unicode_form_matches(filtered: Corpus) -> Non
     assert found(filtered, tags_any=(unicodedata.normalize("NFD", "한글"),)) == ["ko.md"]
 
 
-def test_values_are_data_never_syntax(filtered: Corpus) -> None:
+def test_filter_values_are_never_interpreted_as_syntax(filtered: Corpus) -> None:
     for hostile in ("x') OR 1=1 --", '{"must": []}', "half \udc80", "\0"):
         for name in ("tags_any", "tags_all", "types", "formats", "sources", "docs"):
             assert found(filtered, **{name: (hostile,)}) == []

@@ -116,7 +116,7 @@ def test_a_library_is_read_back_with_all_its_metadata(corpus: Corpus) -> None:
     assert (other.title, other.titled, len(other.versions)) == ("Other", True, 1)
 
 
-def test_versions_share_what_they_have_in_common_and_are_searched_apart(corpus: Corpus) -> None:
+def test_versions_of_a_library_share_documents_and_are_searched_separately(corpus: Corpus) -> None:
     make(corpus, WIDGET, None, {"guide.md": "dials show a number", "same.md": "gauges for all"})
     make(corpus, WIDGET, "v1", {"guide.md": "dials were wooden", "same.md": "gauges for all"})
     assert found(corpus, "dials") == ["guide.md"]
@@ -146,7 +146,7 @@ def test_versions_share_what_they_have_in_common_and_are_searched_apart(corpus: 
     assert corpus.is_healthy()
 
 
-def test_libraries_and_notes_are_searched_apart_and_do_not_change_each_others_scores(corpus: Corpus) -> None:
+def test_libraries_and_own_documents_are_searched_separately_with_separate_scores(corpus: Corpus) -> None:
     corpus.write_all(*(corpus.document(f"{number}.md", f"dials of note{number}", title="t") for number in range(3)))
     before = [(match.bm25, match.chunk_id) for match in corpus.matches("dials note1", match="any").matches]
     make(corpus, WIDGET, None, {f"{number}.md": f"dials show {number}" for number in range(20)})
@@ -164,7 +164,7 @@ def test_libraries_and_notes_are_searched_apart_and_do_not_change_each_others_sc
         assert [source.name for source in writing.documents().sources()] == ["notes"]
 
 
-def test_a_version_in_the_making_is_not_seen_and_replaces_the_old_one_at_once(corpus: Corpus) -> None:
+def test_a_version_being_indexed_is_invisible_until_it_replaces_the_old_one(corpus: Corpus) -> None:
     make(corpus, WIDGET, None, {"a.md": "old dials", "b.md": "same"})
     with corpus.writing() as writing:
         making = begin(corpus, writing, WIDGET, None, {"a.md": "new dials", "b.md": "same", "c.md": "more dials"})
@@ -203,7 +203,7 @@ def test_an_interrupted_library_version_is_continued(corpus: Corpus) -> None:
         assert reading.stats().documents == 2
 
 
-def test_a_failed_or_unwanted_attempt_leaves_what_is_searched(corpus: Corpus) -> None:
+def test_a_failed_or_abandoned_attempt_does_not_change_the_searched_version(corpus: Corpus) -> None:
     make(corpus, WIDGET, None, {"a.md": "good"})
     with corpus.writing() as writing:
         begin(corpus, writing, WIDGET, None, {"a.md": "bad"})
@@ -219,7 +219,7 @@ def test_a_failed_or_unwanted_attempt_leaves_what_is_searched(corpus: Corpus) ->
         assert (reading.stats().documents, reading.libraries().find("/acme/widget").versions[0].error) == (1, None)
 
 
-def test_a_version_or_a_library_goes_without_what_others_need(corpus: Corpus) -> None:
+def test_removing_a_version_or_library_keeps_documents_that_others_share(corpus: Corpus) -> None:
     for tag in (None, "v1"):
         make(corpus, WIDGET, tag, {"own.md": f"own of {tag}", "same.md": "gauges"})
     make(corpus, GADGET, None, {"same.md": "gauges"})
@@ -236,7 +236,7 @@ def test_a_version_or_a_library_goes_without_what_others_need(corpus: Corpus) ->
     assert corpus.is_healthy()
 
 
-def test_snippets_are_asked_for_by_their_kind(corpus: Corpus) -> None:
+def test_a_search_can_be_limited_to_one_kind_of_snippets(corpus: Corpus) -> None:
     make(corpus, WIDGET, None, {"a.md": "dials in code"}, kind="code")
     make(corpus, GADGET, None, {"b.md": "dials in prose"}, kind="info")
     assert found(corpus, "dials", kinds=("code",)) == ["a.md"]
@@ -251,7 +251,7 @@ def test_snippets_are_asked_for_by_their_kind(corpus: Corpus) -> None:
         ]
 
 
-def test_a_whole_library_is_read_back_as_it_was_written_vectors_included(corpus: Corpus, toy: type[Toy]) -> None:
+def test_a_library_is_read_back_unchanged_with_its_vectors(corpus: Corpus, toy: type[Toy]) -> None:
     embedder = toy.embedder("words", dimension=8)
     make(
         corpus,
@@ -298,7 +298,7 @@ def test_a_whole_library_is_read_back_as_it_was_written_vectors_included(corpus:
             )
 
 
-def test_vectors_of_libraries_are_found_only_when_they_are_asked_for(corpus: Corpus, toy: type[Toy]) -> None:
+def test_vectors_of_libraries_are_found_only_in_searches_of_libraries(corpus: Corpus, toy: type[Toy]) -> None:
     embedder = toy.embedder("words", dimension=16)
     corpus.write("note.md", "dials of mine", title="t")
     make(corpus, WIDGET, None, {"a.md": "dials show"})

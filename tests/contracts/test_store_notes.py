@@ -29,7 +29,7 @@ def noted(corpus: Corpus) -> Corpus:
     return corpus
 
 
-def test_the_words_of_a_note_are_words_of_every_chunk_below_it_and_of_no_other(noted: Corpus) -> None:
+def test_words_of_a_note_find_every_chunk_below_it_and_no_other(noted: Corpus) -> None:
     assert noted.note("team", TEAM) == 3
     assert sorted(noted.search("team-a roadmap")) == BELOW
     assert noted.search("meetings passage") == ["team/plans.md"]
@@ -38,7 +38,7 @@ def test_the_words_of_a_note_are_words_of_every_chunk_below_it_and_of_no_other(n
     assert noted.is_healthy()
 
 
-def test_a_note_taken_away_or_replaced_leaves_no_word_behind(noted: Corpus) -> None:
+def test_words_of_a_removed_or_replaced_note_find_nothing(noted: Corpus) -> None:
     noted.note("team", TEAM)
     noted.note("team", "what the gardeners wrote")
     assert noted.search("team-a roadmap") == []
@@ -52,7 +52,7 @@ def test_a_note_taken_away_or_replaced_leaves_no_word_behind(noted: Corpus) -> N
     assert noted.is_healthy()
 
 
-def test_notes_of_source_and_folders_add_up_the_outermost_first(noted: Corpus) -> None:
+def test_a_chunk_has_the_notes_of_its_source_and_folders_the_outermost_first(noted: Corpus) -> None:
     for folder, text in (
         ("team/deep", "innermost"),
         ("", "everything I have"),
@@ -97,7 +97,7 @@ def test_korean_notes_are_found_inside_longer_words_and_without_particles(noted:
     assert noted.search("회식 roadmap") == []
 
 
-def test_a_document_that_comes_later_has_the_words_too(noted: Corpus) -> None:
+def test_words_of_a_note_find_documents_that_are_added_later(noted: Corpus) -> None:
     noted.note("team", TEAM)
     noted.write_all(
         noted.document("team/new.md", "the roadmap is new"), noted.document("team/plans.md", "the roadmap was edited")
@@ -106,7 +106,7 @@ def test_a_document_that_comes_later_has_the_words_too(noted: Corpus) -> None:
     assert noted.write("team/new.md", "the roadmap is new") == 0
 
 
-def test_ids_and_vectors_stay(noted: Corpus, toy: type[Toy]) -> None:
+def test_adding_a_note_keeps_ids_and_vectors(noted: Corpus, toy: type[Toy]) -> None:
     embedder, before = toy.embedder("model"), noted.ids()
     noted.embed(embedder)
     noted.note("team", TEAM)
@@ -114,7 +114,7 @@ def test_ids_and_vectors_stay(noted: Corpus, toy: type[Toy]) -> None:
     assert noted.pending(embedder) == []
 
 
-def test_a_half_typed_word_of_a_note_is_widened(noted: Corpus) -> None:
+def test_a_prefix_of_a_word_of_a_note_finds_its_chunks(noted: Corpus) -> None:
     noted.note("team", "the xylophonists")
     assert sorted(noted.search("roadmap xylopho*")) == BELOW
     with noted.writing() as writing:
@@ -122,7 +122,7 @@ def test_a_half_typed_word_of_a_note_is_widened(noted: Corpus) -> None:
     assert sorted(noted.search("roadmap xylopho*")) == BELOW
 
 
-def test_forgetting_a_source_forgets_its_notes(noted: Corpus) -> None:
+def test_removing_a_source_removes_its_notes(noted: Corpus) -> None:
     noted.note("team", TEAM)
     with noted.writing() as writing:
         writing.documents().remove_source("notes")
@@ -132,7 +132,7 @@ def test_forgetting_a_source_forgets_its_notes(noted: Corpus) -> None:
         assert list(writing.notes().notes("notes")) == []
 
 
-def test_the_note_of_a_lone_file_goes_with_it_into_its_folder(corpus: Corpus) -> None:
+def test_the_note_of_a_single_file_source_is_kept_when_its_folder_becomes_the_source(corpus: Corpus) -> None:
     corpus.write_all(corpus.document("a.md", "alpha", source="a.md"), corpus.document("deep/b.md", "alpha"))
     corpus.note("", "the first letter", source="a.md")
     with corpus.writing() as writing:

@@ -46,13 +46,13 @@ def kb(shared_corpus: Corpus, notes: Path, toy: type[Toy]) -> Iterator[kebab.Kno
         yield knowledge_base
 
 
-def test_ingesting_again_reads_nothing(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_a_second_ingest_of_unchanged_files_reads_none(kb: kebab.KnowledgeBase, notes: Path) -> None:
     report = kb.ingest(notes)
     assert (report.added, report.updated, report.removed, report.unchanged, report.vectors_made) == (0, 0, 0, 18, 0)
 
 
 @pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
-def test_each_mode_finds_with_a_citation_that_can_be_fetched(kb: kebab.KnowledgeBase, mode: str) -> None:
+def test_each_mode_finds_hits_whose_citations_can_be_fetched(kb: kebab.KnowledgeBase, mode: str) -> None:
     hit = kb.search("install git", mode=mode).hits[0]
     assert hit.doc_path == "git.md"
     assert "Install git" in kb.fetch_span(hit.citation.uri).text
@@ -101,7 +101,7 @@ def test_copies_are_folded_and_named(kb: kebab.KnowledgeBase) -> None:
     assert sorted([first.doc_path, *(copy.doc_path for copy in first.duplicates)]) == ["garden.md", "team/garden.md"]
 
 
-def test_filters_hold_in_every_mode(kb: kebab.KnowledgeBase) -> None:
+def test_filters_apply_in_every_mode(kb: kebab.KnowledgeBase) -> None:
     for mode in ("lexical", "vector", "hybrid"):
         for filters, expected in (
             ({"tags_any": ["tools"]}, {"git.md"}),
@@ -116,7 +116,7 @@ def test_filters_hold_in_every_mode(kb: kebab.KnowledgeBase) -> None:
 
 
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-def test_pages_are_disjoint_and_together_the_list(kb: kebab.KnowledgeBase, mode: str) -> None:
+def test_pages_together_give_the_whole_list_without_repetition(kb: kebab.KnowledgeBase, mode: str) -> None:
     seen: list[str] = []
     cursor = None
     while True:
@@ -134,23 +134,23 @@ def test_a_misspelt_word_is_suggested(kb: kebab.KnowledgeBase) -> None:
     assert [notice.suggestions for notice in response.notices if notice.code == "did_you_mean"] == [("migration",)]
 
 
-def test_similar_passages_and_neighbours(kb: kebab.KnowledgeBase) -> None:
+def test_similar_passages_and_neighbours_are_found(kb: kebab.KnowledgeBase) -> None:
     assert {hit.doc_path for hit in kb.similar("seed00.md", k=5)} <= {f"seed{number:02}.md" for number in range(1, 12)}
     hit = kb.search("install git", mode="lexical", neighbours=1).hits[0]
     assert hit.neighbours is not None
 
 
-def test_korean_finds_korean(kb: kebab.KnowledgeBase) -> None:
+def test_a_korean_query_finds_korean_text(kb: kebab.KnowledgeBase) -> None:
     assert kb.search("문서 검색", mode="lexical").hits[0].doc_path == "team/회의.md"
 
 
-def test_an_answer_rests_on_what_was_ingested(kb: kebab.KnowledgeBase) -> None:
+def test_an_answer_cites_an_ingested_document(kb: kebab.KnowledgeBase) -> None:
     answer = kb.ask("What is a branch?")
     assert answer.citations
     assert {citation.citation.path for citation in answer.citations} == {"git.md"}
 
 
-def test_verify_and_health_and_statistics_see_a_whole_store(kb: kebab.KnowledgeBase) -> None:
+def test_verify_health_and_statistics_report_a_sound_store(kb: kebab.KnowledgeBase) -> None:
     report = kb.verify()
     assert report.whole
     assert (report.documents, report.changed + report.gone + report.moved + report.corrupt) == (18, 0)
@@ -160,7 +160,9 @@ def test_verify_and_health_and_statistics_see_a_whole_store(kb: kebab.KnowledgeB
     assert (stats.documents, stats.embedded_chunks) == (18, stats.chunks)
 
 
-def test_a_cursor_outlasts_a_text_that_has_no_vector_yet(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
+def test_a_cursor_stays_valid_while_a_new_text_has_no_vector_yet(
+    corpus: Corpus, tmp_path: Path, toy: type[Toy]
+) -> None:
     """Regression: in a cluster the version named a model without vectors, until the next text came."""
     for number in range(12):
         (tmp_path / f"{number:02}.md").write_text(
@@ -226,7 +228,7 @@ def test_text_in_latin_script_does_not_care_which_model_reads_the_others(
         assert kb.ingest().vectors_made == 0
 
 
-def test_a_page_is_full_where_equal_passages_stand_far_apart(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
+def test_a_page_is_full_although_equal_passages_are_far_apart_in_the_list(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
     """Copies that stand far apart in the list are hits of their own, so that no page loses one."""
     weather = "amber birch cedar delta ember fjord grove harbor island jungle kernel lagoon meadow nickel orchid pepper quartz river".split()
     for number, place in enumerate(("mountains", "sea", "desert", "lake", "hills", "plain")):
@@ -269,7 +271,7 @@ def test_changed_files_are_read_again_and_missing_files_removed(corpus: Corpus, 
 @pytest.mark.parametrize(
     "options", [{}, {"sort": "date"}, {"match": "any"}], ids=["by relevance", "by date", "any word"]
 )
-def test_a_library_never_shows_up_in_ones_own_notes(
+def test_a_search_of_own_documents_never_finds_a_library(
     corpus: Corpus, tmp_path: Path, word: str, like_it: str, options: dict[str, Any]
 ) -> None:
     """Regression: these words have the same number in a store that numbers them, one in notes and the other one in

@@ -39,7 +39,7 @@ def embedded(embedder: WordEmbedder, *texts: str) -> dict[str, Any]:
 # --- what is to be done
 
 
-def test_pending_chunks_come_a_window_at_a_time_each_once(corpus: Corpus, words: WordEmbedder) -> None:
+def test_pending_chunks_are_returned_in_windows_and_each_once(corpus: Corpus, words: WordEmbedder) -> None:
     texts = {f"text {number}" for number in range(7)}
     corpus.write("a.md", *texts)
     with corpus.writing() as writing:
@@ -53,7 +53,7 @@ def test_pending_chunks_come_a_window_at_a_time_each_once(corpus: Corpus, words:
     assert sorted(seen) == sorted(texts)
 
 
-def test_a_pending_chunk_has_all_that_its_embedded_text_is_made_of(corpus: Corpus, words: WordEmbedder) -> None:
+def test_a_pending_chunk_has_the_title_headings_and_text_to_embed(corpus: Corpus, words: WordEmbedder) -> None:
     corpus.write("a/b.md", "the text", title="The title", headings=("One", "A > B"))
     with corpus.writing() as writing:
         (chunk,) = writing.vectors().pending([words], after=None, limit=10)
@@ -62,7 +62,7 @@ def test_a_pending_chunk_has_all_that_its_embedded_text_is_made_of(corpus: Corpu
     assert text_of(chunk) == "The title > One > A > B\n\nthe text"
 
 
-def test_chunks_by_key_are_those_that_still_exist(corpus: Corpus, words: WordEmbedder) -> None:
+def test_chunks_by_key_returns_only_chunks_that_still_exist(corpus: Corpus, words: WordEmbedder) -> None:
     corpus.write("a.md", "stays")
     corpus.write("b.md", "goes")
     with corpus.writing() as writing:
@@ -74,7 +74,7 @@ def test_chunks_by_key_are_those_that_still_exist(corpus: Corpus, words: WordEmb
     assert left == [before["stays"]]
 
 
-def test_only_a_vector_in_its_first_space_makes_a_chunk_done(corpus: Corpus, toy: type[Toy]) -> None:
+def test_a_chunk_is_pending_until_it_has_a_vector_in_its_primary_space(corpus: Corpus, toy: type[Toy]) -> None:
     """A vector of another model, or one that is there for other languages' questions, does not count."""
     first, second, former = (toy.embedder(name, dimension=16) for name in ("first", "second", "former"))
     corpus.write("a.md", "one", "two", "three")
@@ -107,7 +107,7 @@ def test_a_known_text_is_linked_and_not_embedded_again(corpus: Corpus, words: Wo
     assert corpus.embed(words) == (0, 2), "a renamed document keeps its vectors"
 
 
-def test_a_chunk_that_has_vanished_meanwhile_needs_no_vector(corpus: Corpus, words: WordEmbedder) -> None:
+def test_a_vector_for_a_chunk_that_was_deleted_meanwhile_is_ignored(corpus: Corpus, words: WordEmbedder) -> None:
     corpus.write("a.md", "text")
     with corpus.writing() as writing:
         writer = writing.vectors()
@@ -120,7 +120,7 @@ def test_a_chunk_that_has_vanished_meanwhile_needs_no_vector(corpus: Corpus, wor
     assert corpus.is_healthy()
 
 
-def test_an_edit_takes_the_vector_of_exactly_the_edited_chunk(corpus: Corpus, words: WordEmbedder) -> None:
+def test_an_edit_removes_the_vector_of_the_edited_chunk_only(corpus: Corpus, words: WordEmbedder) -> None:
     corpus.write("a.md", "first text", "second text", "third text")
     corpus.embed(words)
     corpus.write("a.md", "first text", "other words", "third text")
@@ -141,7 +141,7 @@ def test_a_new_title_or_heading_needs_a_new_vector_and_a_new_tag_does_not(corpus
     assert corpus.embed(words, settle=False) == (1, 0)
 
 
-def test_vectors_made_elsewhere_are_kept_for_texts_that_come(corpus: Corpus, words: WordEmbedder) -> None:
+def test_vectors_are_kept_for_texts_that_are_added_later(corpus: Corpus, words: WordEmbedder) -> None:
     good, no_vector = EYE[0].astype(np.float16).tobytes(), np.zeros(16, np.float16).tobytes()
     text = "t\n\nlater"
     with corpus.writing() as writing:
@@ -152,7 +152,9 @@ def test_vectors_made_elsewhere_are_kept_for_texts_that_come(corpus: Corpus, wor
     assert corpus.near(words, EYE[0])[0].similarity == pytest.approx(1, abs=1e-3)
 
 
-def test_settling_and_clearing_forget_what_they_should(corpus: Corpus, toy: type[Toy], words: WordEmbedder) -> None:
+def test_vectors_of_a_former_model_are_removed_by_embedding_and_by_clear(
+    corpus: Corpus, toy: type[Toy], words: WordEmbedder
+) -> None:
     former = toy.embedder("former", dimension=24)
     corpus.write("a.md", "one", "two")
     corpus.embed(former)
@@ -172,7 +174,7 @@ def test_settling_and_clearing_forget_what_they_should(corpus: Corpus, toy: type
 # --- what is close
 
 
-def test_the_closest_come_first_with_their_cosines(corpus: Corpus, words: WordEmbedder) -> None:
+def test_vector_search_returns_the_closest_chunks_first_with_their_cosines(corpus: Corpus, words: WordEmbedder) -> None:
     texts = [f"text {number}" for number in range(40)]
     corpus.write("a.md", *texts)
     rows, query = random_rows(1, 40), random_rows(2, 1)[0]
@@ -223,7 +225,7 @@ def test_search_may_be_restricted_to_primary_or_to_secondary_vectors(corpus: Cor
     }  # fmt: skip
 
 
-def test_two_spaces_are_never_mixed(corpus: Corpus, toy: type[Toy]) -> None:
+def test_a_query_of_one_space_finds_no_vector_of_another(corpus: Corpus, toy: type[Toy]) -> None:
     """Each has its own vectors, dimension and version, and a query of one sees nothing of the other."""
     one, other, newer = (
         toy.embedder("one", dimension=16),
@@ -247,7 +249,7 @@ def test_two_spaces_are_never_mixed(corpus: Corpus, toy: type[Toy]) -> None:
     assert "kb index --rebuild-vectors" in (caught.value.hint or "")
 
 
-def test_the_middle_of_chunks_is_the_mean_of_their_vectors_of_length_one(corpus: Corpus, toy: type[Toy]) -> None:
+def test_the_middle_of_several_chunks_is_the_normalised_mean_of_their_vectors(corpus: Corpus, toy: type[Toy]) -> None:
     """Taken in the primary space of most of them."""
     latin, everything, new = (
         toy.embedder("latin", dimension=4),
@@ -312,9 +314,7 @@ def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(
     assert set(covered.other_models) == {"former@1:24", "words@0:16"}
 
 
-def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_once(
-    corpus: Corpus, toy: type[Toy]
-) -> None:
+def test_the_index_version_names_all_spaces_and_a_chunk_in_two_is_counted_once(corpus: Corpus, toy: type[Toy]) -> None:
     two = toy.two_scripts()
     corpus.write("a.md", "one", "two", "둘")
     corpus.give(two.latin, embedded(two.latin, "one"))
@@ -327,7 +327,7 @@ def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_onc
 # --- chunks by their ids
 
 
-def test_a_chunk_comes_with_its_document_and_the_model_that_embedded_it(corpus: Corpus, toy: type[Toy]) -> None:
+def test_a_chunk_is_read_with_the_fields_of_its_document_and_its_model(corpus: Corpus, toy: type[Toy]) -> None:
     corpus.write(
         "a/b.md",
         "the text",
@@ -395,7 +395,7 @@ def test_the_model_named_is_that_of_the_primary_space_of_a_chunk(corpus: Corpus,
         assert reading.chunks().texts([]) == {}
 
 
-def test_the_neighbours_of_chunks_are_those_of_their_documents_in_order(corpus: Corpus) -> None:
+def test_neighbours_of_a_chunk_are_chunks_of_its_document_in_order(corpus: Corpus) -> None:
     texts = [f"part {number}" for number in range(6)]
     corpus.write_all(corpus.document("a.md", *texts), corpus.document("b.md", "lone"))
     ids = corpus.ids()
@@ -410,7 +410,7 @@ def test_the_neighbours_of_chunks_are_those_of_their_documents_in_order(corpus: 
     assert found[ids["part 3"]].before[0].citation.uri == "a.md#L3-L3"
 
 
-def test_any_number_of_chunks_may_be_asked_for(corpus: Corpus) -> None:
+def test_any_number_of_chunks_can_be_read_at_once(corpus: Corpus) -> None:
     corpus.write("a.md", *(f"text {number}" for number in range(2500)))
     ids = list(corpus.ids().values())
     with corpus.reading() as reading:

@@ -45,7 +45,7 @@ def paths(corpus: Corpus, query: str, **options: Any) -> set[str]:
     return set(corpus.search(query, **options))
 
 
-def test_a_bare_query_wants_every_word_and_any_wants_one(words: Corpus) -> None:
+def test_match_all_requires_every_word_and_match_any_one_of_them(words: Corpus) -> None:
     assert words.search("install git") == ["git.md"]
     assert words.search("install vector") == []
     assert paths(words, "install vector", match="any") == {"cpp.md", "git.md"}
@@ -70,7 +70,7 @@ PHRASES_AND_OPERATORS = [
 ]
 
 
-def test_phrases_operators_and_special_characters(words: Corpus) -> None:
+def test_phrases_and_operators_keep_their_meaning_with_match_all_and_any(words: Corpus) -> None:
     """An operator and a phrase mean the same whichever way bare words are matched."""
     for match in ["all", "any"]:
         for query, expected in PHRASES_AND_OPERATORS:
@@ -87,13 +87,13 @@ def test_phrases_operators_and_special_characters(words: Corpus) -> None:
         ("zzz*", set()),
     ],
 )
-def test_a_star_or_an_unknown_last_word_finds_words_that_begin_so(
+def test_a_star_or_an_unknown_last_word_finds_words_with_that_prefix(
     words: Corpus, query: str, expected: set[str]
 ) -> None:
     assert paths(words, query) == expected
 
 
-def test_a_known_word_is_widened_only_while_typing(words: Corpus) -> None:
+def test_a_known_last_word_is_searched_as_a_prefix_only_with_type_ahead(words: Corpus) -> None:
     assert words.search("vec") == ["cpp.md"]
     assert words.search("run") == ["cafe.md"]
     assert words.read(words.matches("lis", type_ahead=True))[0].doc_path == "cpp.md"
@@ -123,7 +123,7 @@ def test_korean_words_are_found_inside_longer_ones_and_beside_english(words: Cor
     assert words.search(query) == ["ko.md"]
 
 
-def test_a_phrase_a_single_syllable_and_other_scripts(words: Corpus) -> None:
+def test_phrases_single_syllables_and_other_scripts_are_found(words: Corpus) -> None:
     assert words.search('"검색 문서"') == words.search("문서 NOT 검색") == []
     assert words.search("물") == words.search("찻잎") == ["water.md"]
     assert words.search("물 비등점", match="any", drop_stop_words=True) == ["water.md"]
@@ -136,7 +136,7 @@ def test_words_inside_names_of_code_are_found(words: Corpus) -> None:
     assert words.search("parse http header") == ["parse.py"]
 
 
-def test_stop_words_go_unless_nothing_else_remains(words: Corpus) -> None:
+def test_stop_words_are_dropped_unless_the_query_has_no_other_words(words: Corpus) -> None:
     found = words.matches("how to install the git", drop_stop_words=True)
     assert [chunk.doc_path for chunk in words.read(found)] == ["git.md"]
     assert found.dropped == ("how", "to", "the")
@@ -147,13 +147,13 @@ STRANGE_QUERIES = ['"', '""', "^", "*", ":", "(", ")", "(x", "a:b", "^git", "git
      '"unclosed', 'a"b"c', "\\", "%", "\0", "'", "''", ";DROP TABLE chunks", "[x]", "@x", "#tag", "🙂", "\u0301", "ﬁ", "İ", "a\udc80b", "", "   "]  # fmt: skip
 
 
-def test_any_text_is_a_query(words: Corpus) -> None:
+def test_any_text_can_be_searched_for(words: Corpus) -> None:
     for query in STRANGE_QUERIES:
         for match in ("all", "any"):
             words.matches(query, match=match)
 
 
-def test_a_pasted_page_is_answered(words: Corpus) -> None:
+def test_a_query_as_long_as_a_page_is_answered(words: Corpus) -> None:
     page = " ".join(f"w{number} 문서{number} user-agent{number}" for number in range(3000))
     found = words.matches(f"installation {page}", match="any")
     assert found.shortened
@@ -181,7 +181,7 @@ def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(corpus:
     assert all(match.bm25 < 0 for match in found)
 
 
-def test_more_of_a_word_in_less_text_and_rarer_words_come_first(corpus: Corpus) -> None:
+def test_passages_rank_higher_if_words_are_frequent_in_them_and_rare_elsewhere(corpus: Corpus) -> None:
     corpus.write_all(
         corpus.document("rare.md", "common zebra words of some length", title="t"),
         corpus.document("often.md", "common common words of some length", title="t"),
@@ -192,7 +192,7 @@ def test_more_of_a_word_in_less_text_and_rarer_words_come_first(corpus: Corpus) 
     assert corpus.search("common zebra", match="any")[0] == "rare.md"
 
 
-def test_how_rare_a_word_is_follows_from_what_is_there_now(corpus: Corpus) -> None:
+def test_the_rarity_of_a_word_is_computed_from_the_current_documents(corpus: Corpus) -> None:
     """Deleted, edited and rewritten documents do not count, however often they were written."""
     documents = [
         corpus.document(f"{number}.md", f"alpha {'beta' if number < 3 else 'gamma'} text", title="t")
@@ -210,7 +210,7 @@ def test_how_rare_a_word_is_follows_from_what_is_there_now(corpus: Corpus) -> No
     assert [score for score, _ in again] == pytest.approx([score for score, _ in plain], rel=0.05)
 
 
-def test_equals_are_ordered_by_chunk_id_and_pages_are_parts_of_one_list(words: Corpus) -> None:
+def test_equal_scores_are_ordered_by_chunk_id_on_all_pages(words: Corpus) -> None:
     every = words.matches("seed").matches
     ids = [match.chunk_id for match in every]
     assert len(ids) == MANY
@@ -231,7 +231,7 @@ def test_sorting_by_date_puts_the_newest_first_and_keeps_every_match(words: Corp
     assert len(set(found)) == MANY
 
 
-def test_a_count_is_that_of_all_matches(words: Corpus) -> None:
+def test_count_returns_the_number_of_all_matches(words: Corpus) -> None:
     for query, match in (
         ("seed", "all"),
         ("install vector", "any"),
@@ -244,7 +244,7 @@ def test_a_count_is_that_of_all_matches(words: Corpus) -> None:
     assert words.count("seed", path_glob="many/0*") == 10
 
 
-def test_a_hit_carries_its_chunk_and_document(words: Corpus) -> None:
+def test_a_match_names_its_chunk_and_document(words: Corpus) -> None:
     found = words.matches("installation")
     (chunk,) = words.read(found)
     assert [(match.chunk_id, match.doc_type) for match in found.matches] == [(chunk.chunk_id, "markdown")]
@@ -274,7 +274,7 @@ def index(words: Corpus) -> Any:
         yield reading.lexical_index(ColumnWeights())
 
 
-def test_the_terms_of_a_query_are_known_without_searching(index: LexicalIndex, words: Corpus) -> None:
+def test_the_terms_of_a_query_are_returned_without_a_search(index: LexicalIndex, words: Corpus) -> None:
     terms = index.terms(parse("Installation 문서를 NOT list"), drop_stop_words=False)
     assert (terms.phrases, terms.cjk) == (frozenset({("instal",)}), ("문서",))
     assert words.matches("Installation", match="any").terms.phrases == frozenset({("instal",)})
@@ -287,14 +287,14 @@ def test_the_terms_of_a_query_are_known_without_searching(index: LexicalIndex, w
     [("kubernets", 1, "kubernetes"), ("kuebrnetes", 1, "kubernetes"), ("instalaltion", 1, "installation"), ("vectro", 1, "vector"),
      ("kubrnetse", 2, "kubernetes"), ("zzzzzz", 2, None)],
 )  # fmt: skip
-def test_a_misspelt_word_is_near_to_the_one_that_was_meant(
+def test_near_words_of_a_misspelt_word_contain_the_correct_one(
     index: LexicalIndex, typed: str, edits: int, meant: str | None
 ) -> None:
     near = index.near_words(typed, edits)
     assert [(word.word, word.edits) for word in near] == ([(meant, edits)] if meant else [])
 
 
-def test_the_word_itself_is_not_near_and_the_nearest_come_first(corpus: Corpus) -> None:
+def test_near_words_exclude_the_word_itself_and_are_sorted_by_distance(corpus: Corpus) -> None:
     corpus.write("a.md", "deployment deployments deploymant renew renewal okapi")
     with corpus.reading() as reading:
         index = reading.lexical_index(ColumnWeights())

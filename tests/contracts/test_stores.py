@@ -81,7 +81,7 @@ def test_reading_a_missing_store_reports_it_and_creates_nothing(corpus: Corpus) 
         assert store.exists()
 
 
-def test_a_store_says_where_it_is_and_what_it_is_made_with(corpus: Corpus) -> None:
+def test_a_store_reports_its_address_and_its_index_version(corpus: Corpus) -> None:
     store = corpus.store
     assert store.address in (corpus.settings.path, corpus.settings.url)
     assert store.engine.split()[1][0].isdigit()
@@ -143,7 +143,7 @@ def test_any_number_of_threads_read_while_one_writes(corpus: Corpus) -> None:
     assert corpus.count("seed") == 7
 
 
-def test_all_of_it_is_deleted_by_a_reset_and_it_can_begin_again(corpus: Corpus) -> None:
+def test_a_reset_deletes_everything_and_the_store_can_be_used_again(corpus: Corpus) -> None:
     corpus.write("a.md", "one")
     assert corpus.store.reset()
     assert not corpus.store.exists()
@@ -154,7 +154,7 @@ def test_all_of_it_is_deleted_by_a_reset_and_it_can_begin_again(corpus: Corpus) 
 # --- one writer at a time
 
 
-def test_a_second_writer_learns_what_the_first_one_does(corpus: Corpus) -> None:
+def test_the_error_for_a_second_writer_names_the_command_of_the_first(corpus: Corpus) -> None:
     with corpus.writing():
         impatient = corpus.another(lock_wait_s=0.1)
         with pytest.raises(Locked, match="a test") as caught, impatient.writing("second"):
@@ -178,7 +178,7 @@ def test_a_second_writer_waits_for_the_first_to_finish(corpus: Corpus) -> None:
     process.stdout.close()
 
 
-def test_the_way_is_free_after_an_error(corpus: Corpus) -> None:
+def test_another_writer_can_write_after_an_error(corpus: Corpus) -> None:
     corpus.write("a.md", "one")
     with pytest.raises(RuntimeError), corpus.writing():
         raise RuntimeError("something else")
@@ -235,7 +235,7 @@ def test_an_index_with_another_korean_analysis_is_reported_and_updated(corpus: C
     assert corpus.search("문서 검색") == ["a.md"]
 
 
-def test_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
+def test_a_rebuilt_index_gives_the_same_hits_and_scores(corpus: Corpus) -> None:
     corpus.write_all(
         *(corpus.document(f"{number}.md", f"word{number} 문서 shared text", "more text") for number in range(5))
     )
@@ -261,7 +261,7 @@ def test_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
 # --- copies
 
 
-def test_a_backup_is_one_file_that_is_a_knowledge_base_or_says_how_else_to_copy(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_backup_is_a_usable_file_or_an_error_that_names_another_way(corpus: Corpus, tmp_path: Path) -> None:
     corpus.write("a.md", "the word")
     target = tmp_path / "copy.sqlite"
     try:

@@ -41,7 +41,7 @@ def paths(kb: kebab.KnowledgeBase, query: str, **options: object) -> list[str]:
 @pytest.mark.parametrize(
     "query", ["compile_path", "where is compile_path defined", "routing.compile_path compile_path"]
 )
-def test_the_definition_of_a_name_comes_first_and_its_tests_and_examples_last(
+def test_the_definition_of_a_searched_name_comes_first_and_tests_and_examples_of_it_last(
     code: kebab.KnowledgeBase, query: str
 ) -> None:
     found = paths(code, query)
@@ -49,27 +49,29 @@ def test_the_definition_of_a_name_comes_first_and_its_tests_and_examples_last(
     assert set(found[-2:]) == {"test_routing.py", "routes.py"}
 
 
-def test_a_test_is_not_moved_if_the_query_asks_for_tests_or_names_a_folder(code: kebab.KnowledgeBase) -> None:
+def test_tests_keep_their_rank_if_the_query_asks_for_tests_or_a_filter_names_their_folder(
+    code: kebab.KnowledgeBase,
+) -> None:
     assert paths(code, "test compile_path")[0] == "test_routing.py"
     assert paths(code, "compile_path", path="tests/**") == ["test_routing.py"]
 
 
-def test_an_example_with_the_very_words_stays_where_it_is(code: kebab.KnowledgeBase) -> None:
+def test_an_example_that_contains_the_query_as_a_phrase_keeps_its_rank(code: kebab.KnowledgeBase) -> None:
     assert paths(code, "split a path into its pieces")[0] == "routes.py"
 
 
-def test_a_moved_hit_says_why(code: kebab.KnowledgeBase) -> None:
+def test_the_explanation_of_a_hit_says_why_it_changed_its_rank(code: kebab.KnowledgeBase) -> None:
     moved = [(hit.explanation or {})["moved"] for hit in code.search("compile_path", mode="lexical", explain=True)]
     assert moved[0] == "definition first"
     assert moved[-2:] == ["test or example last"] * 2
 
 
-def test_a_constant_and_a_plain_word_of_a_short_question_are_names_too(code: kebab.KnowledgeBase) -> None:
+def test_constants_and_any_word_of_a_question_for_a_definition_are_treated_as_names(code: kebab.KnowledgeBase) -> None:
     assert paths(code, "where is MOST_PARTS defined")[0] == paths(code, "MOST_PARTS")[0] == "limits.py"
     assert paths(code, "where is reveal defined")[0] == "secret.py"
 
 
-def test_a_word_of_a_sentence_is_no_name(code: kebab.KnowledgeBase) -> None:
+def test_a_plain_word_in_a_sentence_is_not_treated_as_a_name(code: kebab.KnowledgeBase) -> None:
     moved = [
         (hit.explanation or {})["moved"]
         for hit in code.search("keep a Secret safe from others", mode="lexical", explain=True)
@@ -78,7 +80,7 @@ def test_a_word_of_a_sentence_is_no_name(code: kebab.KnowledgeBase) -> None:
     assert paths(code, "Secret")[0] == "secret.py"
 
 
-def test_a_list_by_date_or_by_bm25_alone_keeps_its_order(code: kebab.KnowledgeBase) -> None:
+def test_hits_sorted_by_date_or_with_match_all_are_not_reordered_for_code(code: kebab.KnowledgeBase) -> None:
     newest = [hit.date for hit in code.search("compile_path", mode="lexical", sort="date")]
     assert newest == sorted(newest, reverse=True)
     assert len(set(newest)) == len(newest)
@@ -86,7 +88,9 @@ def test_a_list_by_date_or_by_bm25_alone_keeps_its_order(code: kebab.KnowledgeBa
     assert scores == sorted(scores, reverse=True)
 
 
-def test_pages_above_a_score_go_on_behind_what_was_put_first(code: kebab.KnowledgeBase) -> None:
+def test_paging_with_a_minimum_score_continues_after_definitions_that_were_moved_to_the_front(
+    code: kebab.KnowledgeBase,
+) -> None:
     scores = {Path(hit.doc_path).name: hit.score for hit in code.search("compile_path", mode="lexical")}
     least = scores["test_routing.py"]
     assert scores["routing.md"] < least, "moved behind a lower score"

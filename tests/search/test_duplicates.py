@@ -27,13 +27,15 @@ def same(one: str, other: str) -> bool:
 
 
 @given(TEXTS, TEXTS)
-def test_likeness_is_symmetric(one: str, other: str) -> None:
+def test_whether_two_texts_are_duplicates_does_not_depend_on_their_order(one: str, other: str) -> None:
     assert same(one, other) == same(other, one)
 
 
 @given(TEXTS, st.data())
 @settings(deadline=None)
-def test_likeness_is_symmetric_for_a_text_and_its_edits(text: str, data: st.DataObject) -> None:
+def test_whether_a_text_and_an_edit_of_it_are_duplicates_does_not_depend_on_their_order(
+    text: str, data: st.DataObject
+) -> None:
     words = text.split()
     for _ in range(data.draw(st.integers(0, 6))):
         place = data.draw(st.integers(0, len(words)))
@@ -48,14 +50,14 @@ def test_a_text_is_a_duplicate_of_itself(text: str) -> None:
 
 
 @given(st.lists(WORDS, min_size=1, max_size=150), st.data())
-def test_white_space_makes_no_difference(words: list[str], data: st.DataObject) -> None:
+def test_texts_that_differ_only_in_white_space_are_duplicates(words: list[str], data: st.DataObject) -> None:
     gaps = st.sampled_from([" ", "\n", "  ", "\n\n\t", "\u3000"])
     spaced = "".join(word + data.draw(gaps) for word in words)
     assert same(" ".join(words), spaced)
 
 
 @given(st.integers(0, 199), st.sampled_from(["replaced", "left out", "put in"]), st.integers(0, 50))
-def test_a_small_edit_of_a_long_passage_folds(place: int, how: str, seed: int) -> None:
+def test_a_long_passage_with_one_small_edit_is_folded(place: int, how: str, seed: int) -> None:
     words = long_text(seed=seed).split()
     edited = {
         "replaced": [*words[:place], "zebra", *words[place + 1 :]],
@@ -66,7 +68,7 @@ def test_a_small_edit_of_a_long_passage_folds(place: int, how: str, seed: int) -
 
 
 @given(st.integers(0, 99), st.integers(100, 199))
-def test_two_edits_of_a_long_passage_fold(first: int, second: int) -> None:
+def test_a_long_passage_with_two_edits_is_folded(first: int, second: int) -> None:
     words = long_text().split()
     edited = list(words)
     edited[first] = edited[second] = "zebra"
@@ -74,7 +76,7 @@ def test_two_edits_of_a_long_passage_fold(first: int, second: int) -> None:
 
 
 @given(st.lists(WORDS, min_size=1, max_size=50), st.data())
-def test_short_passages_fold_only_when_they_are_equal(words: list[str], data: st.DataObject) -> None:
+def test_short_passages_are_folded_only_if_they_are_equal(words: list[str], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(words) - 1))
     other = data.draw(WORDS.filter(lambda word: word != words[place]))
     assert not same(" ".join(words), " ".join([*words[:place], other, *words[place + 1 :]]))
@@ -90,7 +92,7 @@ restore one, stop the service, copy the files of the day into /srv/{name}/data a
 
 
 @pytest.mark.parametrize("other", [("mailer", 8082, "Kim"), ("search", 9000, "Lee"), ("billings", 8081, "Kim")])
-def test_different_passages_of_a_template_do_not_fold(other: tuple[str, int, str]) -> None:
+def test_different_passages_made_from_one_template_are_not_folded(other: tuple[str, int, str]) -> None:
     def filled(name: str, port: int, owner: str) -> str:
         return TEMPLATE.format(name=name, port=port, owner=owner)
 
@@ -98,7 +100,7 @@ def test_different_passages_of_a_template_do_not_fold(other: tuple[str, int, str
     assert not same(filled("billing", 8080, "Kim"), filled(*other))
 
 
-def test_lines_of_a_log_that_differ_only_inside_do_not_fold() -> None:
+def test_log_passages_with_different_values_in_similar_lines_are_not_folded() -> None:
     """Text that repeats itself has few shingles of its own: alike says nothing there."""
     events = ["".join(f'data: {{"type":"delta","text":"{part}{number}"}}\n\n' for number in range(40)) for part in "ab"]
     assert not same(*events)
@@ -111,7 +113,7 @@ def test_scripts_without_spaces_are_compared_by_their_characters() -> None:
     assert not same(text[:40], text[:20] + "変" + text[21:40])
 
 
-def test_equal_hashes_are_enough_where_the_text_is_not_known() -> None:
+def test_passages_without_text_are_duplicates_if_their_hashes_are_equal() -> None:
     assert is_duplicate(Passage("", "h1"), Passage("", "h1"))
     assert not is_duplicate(Passage("", "h1"), Passage("", "h2"))
     assert not is_duplicate(Passage("", "h1"), Passage("text", "h2"))
@@ -130,12 +132,12 @@ LISTS = st.lists(st.sampled_from("aaaabbcdefghijklmnopqrstuvwxyz"), max_size=80)
 )
 
 
-def test_the_first_one_stands_and_carries_the_others_in_order() -> None:
+def test_copies_are_folded_in_order_under_the_first_passage() -> None:
     assert folded(["a1", "b1", "a2", "c1", "a3", "b2"]) == [("a1", ["a2", "a3"]), ("b1", ["b2"]), ("c1", [])]
 
 
 @given(LISTS)
-def test_folding_loses_nothing_repeats_nothing_and_keeps_the_order(items: list[str]) -> None:
+def test_folding_keeps_every_item_once_and_in_order(items: list[str]) -> None:
     groups = folded(items)
     assert sorted(item for stands, copies in groups for item in (stands, *copies)) == sorted(items)
     for group in ([stands for stands, _ in groups], *([stands, *copies] for stands, copies in groups)):
@@ -143,7 +145,7 @@ def test_folding_loses_nothing_repeats_nothing_and_keeps_the_order(items: list[s
 
 
 @given(LISTS, st.integers(1, 30))
-def test_the_first_groups_are_complete_and_only_possible_copies_are_read(items: list[str], wanted: int) -> None:
+def test_fold_reads_no_further_than_copies_of_the_wanted_groups_can_be(items: list[str], wanted: int) -> None:
     """So a list that is looked at more deeply begins as it did before, and pages fit together."""
     rest = iter(items)
     taken = list(islice(fold(rest, lambda item: Passage(item[0])), wanted))
@@ -153,19 +155,19 @@ def test_the_first_groups_are_complete_and_only_possible_copies_are_read(items: 
         assert len(items) - len(list(rest)) <= last_of_first_groups + 1 + REACH + 1
 
 
-def test_copies_are_looked_for_nearby_and_from_one_copy_to_the_next() -> None:
+def test_a_copy_is_folded_if_it_is_close_to_the_passage_or_to_its_last_copy() -> None:
     others = [chr(ord("A") + number) for number in range(REACH)]
     assert len(folded(["z1", *others[1:], "z2"])) == REACH
     assert len(folded(["z1", *others, "z2"])) == REACH + 2
     assert folded(["z1", *others[1:], "z2", *others[1:], "z3"])[0] == ("z1", ["z2", "z3"])
 
 
-def test_one_passage_carries_no_endless_list() -> None:
+def test_the_number_of_copies_under_one_passage_is_limited() -> None:
     groups = folded(["text"] * (2 * MOST_COPIES + 12))
     assert [len(copies) for _, copies in groups] == [MOST_COPIES, MOST_COPIES, 9]
 
 
-def test_an_item_that_is_not_compared_is_never_folded() -> None:
+def test_an_item_without_a_passage_is_never_folded() -> None:
     assert list(fold([1, 2, 1, 1], lambda number: None if number == 1 else Passage("x"))) == [
         (1, []),
         (2, []),

@@ -49,13 +49,13 @@ def exactness(query: str, text: str, *, title: str = "Title", dropped: tuple[str
         ("東京 タワー", "東京 タワーに行く", VERBATIM),
     ],
 )
-def test_words_as_typed_come_before_words_in_a_row_and_those_before_words_near_each_other(
+def test_passages_are_ordered_by_words_as_typed_then_in_a_row_then_near_each_other(
     query: str, text: str, expected: Exactness
 ) -> None:
     assert exactness(query, text) is expected
 
 
-def test_words_that_say_little_count_only_between_the_others() -> None:
+def test_stop_words_count_only_between_other_words_of_the_query() -> None:
     question, little = "how do I undo the last commit", ("how", "do", "I", "the")
     assert exactness(question, "undo the last commit", dropped=little) is PHRASE
     assert exactness("the state of", "it is the state of things", dropped=("the", "of")) is VERBATIM
@@ -63,12 +63,12 @@ def test_words_that_say_little_count_only_between_the_others() -> None:
     assert exactness(question, "undo my last commit", dropped=little) is NEAR
 
 
-def test_a_title_counts_less_than_the_passage() -> None:
+def test_words_in_the_title_count_less_than_words_in_the_passage() -> None:
     assert exactness("kubectl drain", f"drain {FAR} kubectl", title="kubectl drain") is NEAR
     assert exactness("kubectl drain", f"drain {FAR} kubectl", title="kubectl") is ALL
 
 
-def test_a_query_that_repeats_its_words_for_long_is_not_looked_for_as_a_phrase() -> None:
+def test_a_long_query_of_repeated_words_is_not_compared_as_a_phrase() -> None:
     """It would be compared at each place of a text that repeats them too: 9 s of CPU time for 32,000 words."""
     assert Wording(["x"] * 64, (), SqliteTokenizer()).is_checked
     assert not Wording(["x"] * 65, (), SqliteTokenizer()).is_checked
@@ -80,7 +80,7 @@ def test_a_query_of_many_silent_and_telling_words_takes_linear_time() -> None:
     assert not Wording(["a", "x"] * 100_000, ["a,"] * 100_000, SqliteTokenizer()).is_checked
 
 
-def test_the_wire_names_what_is_typed_and_titles_a_phrase() -> None:
+def test_verbatim_matches_and_titles_are_called_phrase_in_the_json() -> None:
     assert [level.label for level in Exactness] == ["some", "all", "near", "phrase", "phrase", "phrase"]
 
 
@@ -90,7 +90,7 @@ WORDS = st.lists(
 
 
 @given(WORDS, st.text(max_size=200), st.text(max_size=200))
-def test_a_query_is_found_as_typed_between_any_texts(words: list[str], before: str, after: str) -> None:
+def test_a_query_inside_any_text_is_recognised_as_verbatim(words: list[str], before: str, after: str) -> None:
     assert exactness(" ".join(words), f"{before} {' '.join(words)} {after}") is VERBATIM
 
 

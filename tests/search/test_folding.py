@@ -90,13 +90,13 @@ def test_copies_are_folded_under_the_best_one(kb: kebab.KnowledgeBase, mode: str
     assert sorted([*ids(hits), *(copy.chunk_id for hit in hits for copy in hit.duplicates)]) == sorted(everything)
 
 
-def test_in_a_lexical_list_all_copies_stand_close_enough_to_fold(kb: kebab.KnowledgeBase) -> None:
+def test_in_lexical_mode_all_copies_of_a_passage_are_folded(kb: kebab.KnowledgeBase) -> None:
     hits = kb.search("okapi", mode="lexical", k=1000)
     assert len(hits) == COPIED + ALONE
     assert sum(len(hit.duplicates) for hit in hits) == 2 * COPIED
 
 
-def test_shown_each_is_a_hit_of_its_own(kb: kebab.KnowledgeBase) -> None:
+def test_with_duplicates_show_every_copy_is_a_separate_hit(kb: kebab.KnowledgeBase) -> None:
     hits = kb.search("okapi", mode="lexical", k=1000, duplicates="show")
     assert len(hits) == 3 * COPIED + ALONE
     assert not any(hit.duplicates for hit in hits)
@@ -118,7 +118,7 @@ def test_shown_each_is_a_hit_of_its_own(kb: kebab.KnowledgeBase) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
-def test_pages_lose_nothing_repeat_nothing_and_are_full(
+def test_pages_with_folded_copies_are_full_and_contain_every_hit_once(
     kb: kebab.KnowledgeBase, mode: str, options: dict[str, Any], k: int
 ) -> None:
     found = pages(kb, mode=mode, k=k, **options)
@@ -136,9 +136,7 @@ def test_pages_lose_nothing_repeat_nothing_and_are_full(
 
 
 @pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
-def test_a_first_page_is_filled_however_often_passages_repeat_themselves(
-    tmp_path: Path, toy: type[Toy], mode: str
-) -> None:
+def test_a_first_page_is_full_even_if_most_passages_are_copies(tmp_path: Path, toy: type[Toy], mode: str) -> None:
     for number in range(60):
         (tmp_path / f"copy{number}.md").write_text("# Same\n\nokapi okapi okapi\n", encoding="utf-8")
     for number in range(12):
@@ -152,7 +150,7 @@ def test_a_first_page_is_filled_however_often_passages_repeat_themselves(
         assert len(hits[0].duplicates) == 59 or mode == "hybrid"
 
 
-def test_the_newest_copy_stands_in_a_list_by_date(kb: kebab.KnowledgeBase) -> None:
+def test_sorted_by_date_the_newest_copy_is_the_hit(kb: kebab.KnowledgeBase) -> None:
     for mode in ("vector", "hybrid"):
         hits = kb.search("okapi", mode=mode, k=1000, sort="date", path="v*/03.md")
         assert [(hit.doc_path, [copy.doc_path for copy in hit.duplicates]) for hit in hits] == [
@@ -160,7 +158,7 @@ def test_the_newest_copy_stands_in_a_list_by_date(kb: kebab.KnowledgeBase) -> No
         ]
 
 
-def test_a_document_whose_best_passage_is_folded_may_show_its_next(tmp_path: Path) -> None:
+def test_a_document_whose_best_passage_is_folded_may_have_its_next_passage_listed(tmp_path: Path) -> None:
     first = f"# Part\n\nokapi okapi {'word ' * 300}\n\n"
     (tmp_path / "a.md").write_text(first, encoding="utf-8")
     (tmp_path / "b.md").write_text(f"{first}# Other\n\nokapi {'else ' * 300}\n", encoding="utf-8")
@@ -170,19 +168,21 @@ def test_a_document_whose_best_passage_is_folded_may_show_its_next(tmp_path: Pat
         assert sorted(hit.doc_path for hit in hits) == ["a.md", "b.md"]
 
 
-def test_a_cursor_belongs_to_one_way_of_showing_copies(kb: kebab.KnowledgeBase) -> None:
+def test_a_cursor_is_refused_with_another_value_of_duplicates(kb: kebab.KnowledgeBase) -> None:
     cursor = kb.search("okapi", k=2).next_cursor
     with pytest.raises(StaleCursor):
         kb.search("okapi", k=2, cursor=cursor, duplicates="show")
 
 
-def test_the_setting_decides_where_the_query_does_not(database: Path, toy: type[Toy]) -> None:
+def test_the_setting_search_duplicates_is_the_default_of_the_option(database: Path, toy: type[Toy]) -> None:
     with toy.open(database, models_of(toy), search_duplicates="show") as kb:
         assert len(kb.search("okapi", mode="lexical", k=1000)) == 3 * COPIED + ALONE
         assert len(kb.search("okapi", mode="lexical", k=1000, duplicates="fold")) == COPIED + ALONE
 
 
-def test_other_values_are_errors_that_list_the_right_ones(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_an_unknown_value_of_duplicates_is_an_error_that_lists_the_valid_ones(
+    kb: kebab.KnowledgeBase, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError) as caught:
         kb.search("okapi", duplicates="hide")
     assert "fold, show" in (caught.value.hint or "")

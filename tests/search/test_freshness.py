@@ -60,7 +60,7 @@ def test_a_new_file_is_pending_and_a_skipped_file_is_not(kb: kebab.KnowledgeBase
     assert (stale(kb), pending(kb)) == ([], ["1 file pending"])
 
 
-def test_a_count_that_the_time_limit_ends_says_at_least(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_a_count_of_pending_files_that_ran_out_of_time_says_at_least(kb: kebab.KnowledgeBase, notes: Path) -> None:
     for number in range(100):
         (notes / f"{number:03}.md").write_text(f"note {number}")
     kb.ingest()
@@ -118,7 +118,7 @@ def test_files_in_new_folders_and_in_unknown_folders_are_pending(tmp_path: Path,
         assert pending(kb) == []
 
 
-def test_freshness_off_gives_no_notice(tmp_path: Path, notes: Path) -> None:
+def test_with_freshness_off_nothing_is_marked_stale_and_no_notice_is_given(tmp_path: Path, notes: Path) -> None:
     for freshness, expected in (("off", []), ("hits", ["a.md"])):
         with kebab.open(tmp_path / f"{freshness}.sqlite", search_freshness=freshness) as kb:
             kb.ingest(notes)

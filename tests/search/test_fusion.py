@@ -61,7 +61,7 @@ def test_a_chunk_gets_the_sum_of_the_reciprocals_of_its_ranks() -> None:
     assert (hit.rrf_score, hit.score) == (1.0, 1.0)
 
 
-def test_rank_2_by_words_and_5_by_meaning_beats_a_chunk_of_one_list() -> None:
+def test_rank_2_by_words_and_5_by_meaning_beats_a_chunk_that_is_in_one_list_only() -> None:
     fused = fuse(RRF, ranked("one list", "both", "x", "y", "z"), ranked("p", "q", "r", "s", "both"))
     both = by_chunk(fused)["both"]
     assert both.rrf_score == pytest.approx(1 / 62 + 1 / 65, abs=1e-15)
@@ -79,7 +79,7 @@ def test_weights_change_the_order_but_not_the_rrf_score() -> None:
     assert fused["c"].score == pytest.approx(0.2 / 1.2)
 
 
-def test_a_list_by_words_without_a_clear_best_counts_less() -> None:
+def test_a_lexical_list_whose_best_score_is_not_clearly_higher_counts_less() -> None:
     chunks, meaning = [f"c{number:02}" for number in range(20)], ranked("v")
     flat = fuse(RRF, ranked(*chunks, scores=[0.5 - place / 1000 for place in range(20)]), meaning)
     clear = fuse(RRF, ranked(*chunks, scores=[0.9, *[0.3 - place / 1000 for place in range(19)]]), meaning)
@@ -90,7 +90,7 @@ def test_a_list_by_words_without_a_clear_best_counts_less() -> None:
     assert order(unsure)[0] == "c00", "also an unclear list is better than weak vectors"
 
 
-def test_places_of_a_list_that_is_trusted_less_do_not_touch_the_weight_of_another_list() -> None:
+def test_low_trust_in_one_ranking_does_not_change_the_weight_of_another() -> None:
     """Text in another language, which words cannot find, counts in full beside the weak list of the own language."""
     meaning = [Ranked("foreign", 1, 0.9), *[Ranked(chunk, 2 + n, 0.8, trust=0.1) for n, chunk in enumerate("abc")]]
     fused = fuse_rankings(RRF, Ranking(ranked(*"abc")), Ranking(meaning))
@@ -99,7 +99,7 @@ def test_places_of_a_list_that_is_trusted_less_do_not_touch_the_weight_of_anothe
 
 
 @pytest.mark.parametrize("policy", [RRF, CONVEX], ids=["rrf", "convex"])
-def test_the_parts_of_a_score_divided_by_the_most_there_can_be_are_the_score(policy: FusionPolicy) -> None:
+def test_the_parts_of_a_score_divided_by_the_highest_possible_sum_give_the_score(policy: FusionPolicy) -> None:
     meaning = [Ranked("foreign", 1, 0.9), *[Ranked(chunk, 2 + n, 0.8, trust=0.1) for n, chunk in enumerate("cbd")]]
     words = ranked(*"abc", exact={"a": Exactness.PHRASE, "b": Exactness.ALL})
     for hit in fuse_rankings(policy, Ranking(words), Ranking(meaning)):
@@ -112,14 +112,16 @@ def test_the_parts_of_a_score_divided_by_the_most_there_can_be_are_the_score(pol
 
 @pytest.mark.parametrize("kind", ["rrf", "convex"])
 @pytest.mark.parametrize("exactness", [Exactness.PHRASE, Exactness.VERBATIM])
-def test_a_passage_with_the_phrase_comes_before_those_that_are_on_both_lists(kind: Any, exactness: Exactness) -> None:
+def test_a_passage_that_contains_the_phrase_comes_before_passages_that_are_in_both_lists(
+    kind: Any, exactness: Exactness
+) -> None:
     exact = {"it": exactness, "a": Exactness.ALL, "b": Exactness.ALL}
     fused = fuse(FusionPolicy(kind=kind), ranked("it", "a", "b", "c", exact=exact), ranked("a", "b", "c"))
     assert order(fused)[0] == "it"
     assert (fused[0].weights.exact, fused[0].exact_rank) == (2 + (exactness is Exactness.VERBATIM), 1)
 
 
-def test_all_words_count_once_and_some_of_them_not_at_all() -> None:
+def test_a_passage_with_all_words_gets_an_additional_share_and_one_with_some_gets_none() -> None:
     exact = {"all": Exactness.ALL, "near": Exactness.NEAR, "some": Exactness.SOME}
     fused = by_chunk(fuse(RRF, ranked("near", "all", "some", exact=exact), ranked("some")))
     assert {chunk: (hit.weights.exact, hit.exact_rank) for chunk, hit in fused.items()} == {
@@ -133,7 +135,7 @@ def test_all_words_count_once_and_some_of_them_not_at_all() -> None:
 # --- the scale
 
 
-def test_first_in_both_lists_is_one_and_first_in_one_list_is_one_half() -> None:
+def test_a_chunk_that_is_first_in_both_lists_scores_1_and_in_one_list_one_half() -> None:
     fused = by_chunk(fuse(RRF, ranked("both", "b"), ranked("both", "v")))
     assert fused["both"].score == 1.0
     alone = by_chunk(fuse(RRF, ranked("l"), ranked("v")))
@@ -141,7 +143,7 @@ def test_first_in_both_lists_is_one_and_first_in_one_list_is_one_half() -> None:
     assert [hit.score for hit in fuse(RRF, ranked("l"), [])] == [0.5], "also when the other list is empty"
 
 
-def test_with_weights_the_most_there_can_be_is_their_sum() -> None:
+def test_the_highest_possible_score_is_computed_from_the_weights() -> None:
     policy = FusionPolicy(vector_weight=0.5)
     assert fuse(policy, ranked("a"), ranked("a"))[0].score == 1.0
     assert fuse(policy, ranked("a"), ranked("b"))[0].score == pytest.approx(1 / 1.5)
@@ -161,7 +163,7 @@ def test_equal_scores_are_ordered_by_lexical_rank_then_by_chunk_id() -> None:
     )
 
 
-def test_a_fused_hit_keeps_the_ranks_of_both_sides() -> None:
+def test_a_fused_hit_keeps_its_ranks_in_both_lists() -> None:
     words, meaning = ranked("a", "b", scores=[0.9, 0.2]), ranked("b", "c", scores=[0.8, 0.7])
     fused = by_chunk(fuse(RRF, words, meaning))
     assert (fused["a"].lexical, fused["a"].vector) == (words[0], None)
@@ -224,7 +226,7 @@ def test_without_exactness_and_weights_hits_are_in_the_order_of_their_rrf_score(
 
 
 @given(POLICIES, lists(), st.floats(0, 1))
-def test_scores_lie_between_0_and_1_and_fall(
+def test_fused_scores_are_between_0_and_1_and_decrease(
     policy: FusionPolicy, both: tuple[list[Ranked], list[Ranked]], trust: float
 ) -> None:
     fused = fuse(policy, *both, trust=trust)
@@ -235,7 +237,7 @@ def test_scores_lie_between_0_and_1_and_fall(
 
 
 @given(POLICIES, lists(), st.floats(0, 1))
-def test_a_query_as_typed_is_first_where_vectors_weigh_no_more_than_words(
+def test_a_verbatim_match_is_first_unless_vectors_weigh_more_than_words(
     policy: FusionPolicy, both: tuple[list[Ranked], list[Ranked]], trust: float
 ) -> None:
     policy = policy._replace(vector_weight=min(1.0, policy.vector_weight))
@@ -246,7 +248,7 @@ def test_a_query_as_typed_is_first_where_vectors_weigh_no_more_than_words(
 
 
 @given(POLICIES, lists(), st.randoms(use_true_random=False))
-def test_the_order_depends_on_ranks_and_scores_and_on_nothing_else(
+def test_the_fused_order_depends_only_on_ranks_and_scores(
     policy: FusionPolicy, both: tuple[list[Ranked], list[Ranked]], shuffler: random.Random
 ) -> None:
     """The same every time, in whatever order the hits are handed over."""
@@ -260,7 +262,9 @@ def test_the_order_depends_on_ranks_and_scores_and_on_nothing_else(
 
 
 @given(lists(plain=True), st.integers(1, 1000))
-def test_a_better_rank_never_costs_a_chunk_its_place(both: tuple[list[Ranked], list[Ranked]], k: int) -> None:
+def test_a_better_rank_in_one_list_never_lowers_a_chunk_in_the_fused_list(
+    both: tuple[list[Ranked], list[Ranked]], k: int
+) -> None:
     lexical, vector = both
     assume(lexical and vector)
     fused = fuse(FusionPolicy(k_rrf=k), lexical, vector)
@@ -274,7 +278,7 @@ def test_a_better_rank_never_costs_a_chunk_its_place(both: tuple[list[Ranked], l
 # --- convex
 
 
-def test_convex_mixes_scores_that_both_sides_have_brought_to_0_and_1() -> None:
+def test_convex_fusion_adds_weighted_scores_scaled_from_0_to_1() -> None:
     """Lists that are equally clear share by the weight as it is."""
     words = ranked("a", "b", "c", scores=[0.75, 2 / 3, 0.5])  # bm25 of 3, 2 and 1
     meaning = ranked("b", "c", "a", scores=[0.9, 0.8, 0.7])
@@ -286,7 +290,7 @@ def test_convex_mixes_scores_that_both_sides_have_brought_to_0_and_1() -> None:
     assert {hit.rrf_score for hit in fused.values()} == {None}
 
 
-def test_a_list_without_a_clear_favourite_has_less_of_a_say_in_convex() -> None:
+def test_convex_fusion_weighs_a_list_less_if_its_best_scores_are_close_together() -> None:
     flat = [0.51, *[0.5 - place / 1000 for place in range(19)]]
     clear = [0.9, *[0.3 - place / 1000 for place in range(19)]]
     chunks = [f"c{number:02}" for number in range(20)]
@@ -301,7 +305,7 @@ def test_a_list_without_a_clear_favourite_has_less_of_a_say_in_convex() -> None:
 @given(lists(), st.floats(0, 1), st.floats(0, 1))
 @example(([], ranked("a")), 0.0, 1.0)
 @example((ranked("a", "b", scores=[0.999, 0.999]), ranked("a", "b", scores=[0.3, 0.3])), 0.5, 1.0)
-def test_the_shares_of_convex_add_up_to_one_and_none_is_negative(
+def test_the_shares_of_both_lists_in_convex_fusion_add_up_to_1_and_are_not_negative(
     both: tuple[list[Ranked], list[Ranked]], weight: float, trust: float
 ) -> None:
     for hit in fuse(FusionPolicy(kind="convex", convex_weight=weight), *both, trust=trust):
@@ -323,7 +327,9 @@ def test_convex_fusion_with_all_weight_on_one_list_keeps_its_order(both: tuple[l
 
 
 @given(depth=st.integers(1, 2000), k=st.integers(1, 1000), weight=st.floats(0, 10))
-def test_nothing_beyond_the_depth_of_both_lists_is_better_than_the_bound(depth: int, k: int, weight: float) -> None:
+def test_no_chunk_beyond_the_depth_of_both_lists_can_score_higher_than_best_beyond(
+    depth: int, k: int, weight: float
+) -> None:
     policy = FusionPolicy(k_rrf=k, vector_weight=weight)
     ranks = [Ranked(f"c{rank}", rank, 0.5, Exactness.ALL) for rank in range(1, depth + 20)]
     bound = best_beyond(policy, depth, Ranking(ranks[:depth]), Ranking(ranks[:depth]))

@@ -164,7 +164,7 @@ def codes(hits: HitList) -> list[str]:
 # --- modes
 
 
-def test_settings_or_a_policy_and_two_retrievers_make_a_retriever() -> None:
+def test_a_hybrid_retriever_is_made_from_settings_or_a_policy_and_two_retrievers() -> None:
     """Whoever uses it sees a Retriever and none of its parts."""
     for config in (SearchSettings(), FusionPolicy()):
         retriever: Retriever = HybridRetriever(config, side("lexical", "a b"), side("vector", "b c"))
@@ -173,7 +173,7 @@ def test_settings_or_a_policy_and_two_retrievers_make_a_retriever() -> None:
 
 
 @pytest.mark.parametrize("mode", ["lexical", "vector"])
-def test_in_the_mode_of_one_side_only_that_side_is_asked_and_its_answer_passed_on(mode: Side) -> None:
+def test_in_lexical_or_vector_mode_only_that_retriever_is_asked_and_its_hits_returned(mode: Side) -> None:
     retriever, words, meaning = hybrid_of("a b", "b c")
     asked, other = (words, meaning) if mode == "lexical" else (meaning, words)
     query = SearchQuery("words", mode=mode, k=7, offset=1, per_doc=2, explain=True, match="any", sort="date")
@@ -181,7 +181,7 @@ def test_in_the_mode_of_one_side_only_that_side_is_asked_and_its_answer_passed_o
     assert (asked.asked, other.asked) == ([query], [])
 
 
-def test_hybrid_mode_asks_each_side_in_its_own_mode_for_a_plain_list() -> None:
+def test_in_hybrid_mode_each_retriever_is_asked_for_a_list_without_paging_dates_or_folding() -> None:
     """What the list is made of comes from both; pages, dates, documents and copies are for the fused list."""
     retriever, words, meaning = hybrid_of("a b", "b c")
     filters = SearchFilters(tags_any=("x",))
@@ -193,7 +193,7 @@ def test_hybrid_mode_asks_each_side_in_its_own_mode_for_a_plain_list() -> None:
         assert (asked.offset, asked.sort, asked.per_doc, asked.duplicates) == (0, "relevance", None, "show")
 
 
-def test_the_version_is_that_of_the_side_that_answers() -> None:
+def test_the_index_version_is_that_of_the_retriever_for_the_mode() -> None:
     retriever, _, _ = hybrid_of("a", "a")
     for mode, version in (("lexical", "lex:1"), ("vector", "vec:m@1:2"), ("hybrid", "hybrid:lex:1+vec:m@1:2")):
         assert retriever.index_version(mode) == version  # type: ignore[arg-type]
@@ -213,7 +213,7 @@ def test_hits_are_sorted_by_the_fused_score_and_cut_to_k() -> None:
     assert not retriever.search(HYBRID._replace(k=6)).more
 
 
-def test_every_hit_has_the_ranks_and_scores_of_both_sides() -> None:
+def test_every_hybrid_hit_has_its_ranks_and_scores_in_both_lists() -> None:
     """A side that has not seen it is None, and it has a fused score all the same."""
     retriever, words, meaning = hybrid_of("a both", "both c")
     details = {hit.chunk_id: hit.retrieval for hit in retriever.search(HYBRID)}
@@ -246,7 +246,7 @@ def test_hits_of_foreign_retrievers_keep_their_snippets() -> None:
         assert (hit.score_kind, hit.retrieval_method) == ("rrf", "hybrid-rrf")
 
 
-def test_ties_go_by_lexical_rank_then_by_chunk_id() -> None:
+def test_hits_with_equal_scores_are_ordered_by_lexical_rank_then_by_chunk_id() -> None:
     """Who has no lexical rank comes last."""
     assert ids(hybrid_of("z y", "y z")[0].search(HYBRID)) == ["z", "y"]
     assert ids(hybrid_of("z", "a")[0].search(HYBRID)) == ["z", "a"]
@@ -280,14 +280,14 @@ def test_convex_has_a_score_of_its_own_and_no_rrf_score() -> None:
 RANKED = HYBRID._replace(without_snippets=True)
 
 
-def test_weights_are_shown_where_they_are_not_one() -> None:
+def test_the_weights_of_a_hit_are_shown_if_they_differ_from_1() -> None:
     hits = hybrid_of("a c", Ranks("vector", "a b", trust=0.25))[0].search(RANKED)
     assert hits[0].retrieval.weights == (1.0, 0.25, 0)
     assert hits[0].retrieval.rrf_score == pytest.approx(2 / 61)
     assert hybrid_of("a c", "a b")[0].search(HYBRID)[0].retrieval.weights is None
 
 
-def test_passages_below_the_floor_are_listed_only_with_words() -> None:
+def test_passages_below_the_similarity_floor_are_listed_only_if_they_have_words_of_the_query() -> None:
     meaning = Ranks("vector", "near far farther", below_floor="far farther")
     assert ids(hybrid_of("farther word", meaning)[0].search(RANKED)) == ["farther", "near", "word"]
 
@@ -339,7 +339,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[ChunkContext], list[ChunkContext]]:
     st.integers(10, 60),
 )
 @settings(max_examples=25)
-def test_pages_of_any_size_are_disjoint_pieces_of_one_list(
+def test_pages_of_any_size_together_give_one_list_without_repetition(
     lists: tuple[list[ChunkContext], list[ChunkContext]], options: dict[str, Any], k: int
 ) -> None:
     """And so the first ten of fifty are those of ten, however deep one has to look for the others."""
@@ -362,7 +362,7 @@ def test_pages_of_any_size_are_disjoint_pieces_of_one_list(
     assert [page.more for page in pages] == [offset + k < len(whole) for offset in range(0, len(whole) + 1, k)]
 
 
-def test_a_list_ends_before_passages_below_the_floor() -> None:
+def test_a_hybrid_list_ends_before_passages_below_the_similarity_floor() -> None:
     names = [f"v{n:03}" for n in range(150)]
     retriever = hybrid_of("", Ranks("vector", " ".join(names), below_floor=" ".join(names[20:])))[0]
     assert ids(retriever.search(RANKED._replace(k=1000))) == names[:20]
@@ -370,7 +370,7 @@ def test_a_list_ends_before_passages_below_the_floor() -> None:
     assert not retriever.search(RANKED._replace(k=10, offset=10)).more
 
 
-def test_by_date_younger_passages_without_the_words_are_left_out() -> None:
+def test_sorted_by_date_passages_without_the_words_are_left_out() -> None:
     dated = {name: chunk(name, date=f"2026-01-{day:02}") for name, day in (("a", 5), ("b", 9), ("c", 5), ("young", 20))}
     words, meaning = [dated[name] for name in "abc"], [dated[name] for name in ("young", "b", "c")]
     by_date = HYBRID._replace(sort="date")
@@ -388,7 +388,7 @@ def test_a_query_that_insists_on_words_lists_only_passages_with_them_in_fused_or
     assert (ids(nothing), codes(nothing)) == ([], ["insisted"])
 
 
-def test_few_hits_per_document_are_looked_for_deeper_when_one_document_fills_the_list() -> None:
+def test_with_per_doc_more_passages_are_ranked_if_one_document_fills_the_list() -> None:
     book = [chunk(f"page{number:04}", "book") for number in range(700)]
     others = [chunk(f"note{number}") for number in range(5)]
     retriever, _, _ = hybrid_of(Foreign("lexical", [*book, *others]), Foreign("vector", [*reversed(book), *others]))
@@ -397,7 +397,7 @@ def test_few_hits_per_document_are_looked_for_deeper_when_one_document_fills_the
     assert hits.more
 
 
-def test_looking_deeper_ends_if_a_retriever_always_promises_more() -> None:
+def test_ranking_deeper_ends_even_if_a_retriever_always_claims_to_have_more() -> None:
     endless = Foreign("lexical", [chunk(str(number), "book") for number in range(50)], more=True)
     assert len(hybrid_of(endless, "x")[0].search(HYBRID._replace(k=4, per_doc=1))) == 2
 
@@ -405,7 +405,7 @@ def test_looking_deeper_ends_if_a_retriever_always_promises_more() -> None:
 # --- what is said
 
 
-def test_notices_of_both_sides_go_along_and_hits_without_the_words_are_called_so() -> None:
+def test_a_hybrid_list_has_the_notices_of_both_retrievers_and_one_if_no_hit_has_the_words() -> None:
     words = side("lexical", "a", notices=(Says.SOME_WORDS.notice(),))
     meaning = side("vector", "b", notices=(Says.LONG_QUERY.notice(),))
     assert codes(hybrid_of(words, meaning)[0].search(HYBRID)) == ["some_words", "long_query"]
@@ -414,7 +414,7 @@ def test_notices_of_both_sides_go_along_and_hits_without_the_words_are_called_so
 
 
 @pytest.mark.parametrize("least", [{"min_score": 0.6}, {"threshold": 0.02}])
-def test_hits_below_the_least_score_are_removed_and_counted(least: dict[str, Any]) -> None:
+def test_hits_below_the_minimum_score_are_removed_and_counted(least: dict[str, Any]) -> None:
     hits = hybrid_of("a both", "both c")[0].search(HYBRID._replace(explain=True, **least))
     assert (ids(hits), hits.below_scores, hits.more) == (["both"], 2, False)
     assert hits.explanation is not None
@@ -422,14 +422,14 @@ def test_hits_below_the_least_score_are_removed_and_counted(least: dict[str, Any
     assert removed == ([2, 0] if "min_score" in least else [0, 2])
 
 
-def test_a_hit_above_the_threshold_is_found_where_only_a_longer_list_has_its_words() -> None:
+def test_a_hit_above_the_threshold_is_found_if_only_a_deeper_ranking_has_its_words() -> None:
     """By meaning it is first, but it must have the words, and by words it is behind all that are ranked at first."""
     words = " ".join([*(f"w{number}" for number in range(FIRST_DEPTH + 10)), "asked"])
     query = HYBRID._replace(insists=True, threshold=0.02)
     assert ids(hybrid_of(words, "asked other")[0].search(query)) == ["asked"]
 
 
-def test_an_explanation_has_rank_score_and_share_of_each_side_and_counts_who_found_what() -> None:
+def test_an_explanation_has_rank_score_and_share_of_each_list_and_counts_the_hits_of_each() -> None:
     retriever, words, _ = hybrid_of("a both", "both c")
     hits = retriever.search(HYBRID._replace(explain=True))
     assert hits.explanation is not None
@@ -503,7 +503,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
     return folder / "kb.sqlite"
 
 
-def test_hits_of_all_modes_have_the_same_fields_and_obey_the_published_schema(corpus: Path, toy: type[Toy]) -> None:
+def test_hits_of_all_modes_have_the_same_fields_and_validate_against_the_schema(corpus: Path, toy: type[Toy]) -> None:
     schema = jsonschema.Draft202012Validator(schemas.schema("search_hit"))
     fields = {}
     with hybrid_on(corpus, toy.models(), toy) as retriever:
@@ -521,7 +521,7 @@ def test_hits_of_all_modes_have_the_same_fields_and_obey_the_published_schema(co
     assert fields["lexical"] == fields["vector"] == fields["hybrid"]
 
 
-def test_hybrid_hits_have_snippets_like_any_other(corpus: Path, toy: type[Toy]) -> None:
+def test_hybrid_hits_have_the_same_snippets_as_lexical_hits(corpus: Path, toy: type[Toy]) -> None:
     with hybrid_on(corpus, toy.models(), toy) as retriever:
         lexical = retriever.search(SearchQuery("install git", match="any"))
         hybrid = {hit.chunk_id: hit for hit in retriever.search(SearchQuery("install git", mode="hybrid", match="any"))}
@@ -597,7 +597,7 @@ def test_searching_only_reads(corpus: Path, toy: type[Toy]) -> None:
     assert corpus.read_bytes() == before
 
 
-def test_hybrid_finds_at_least_as_much_as_the_better_side(tmp_path: Path, toy: type[Toy]) -> None:
+def test_hybrid_search_finds_at_least_as_much_as_the_better_of_both_retrievers(tmp_path: Path, toy: type[Toy]) -> None:
     """Two notes have the number, which means nothing to the model; two say the same in other words; each side
     finds only its own.
     """
@@ -628,7 +628,7 @@ def test_hybrid_finds_at_least_as_much_as_the_better_side(tmp_path: Path, toy: t
     assert recall["hybrid"] == 1.0
 
 
-def test_filters_hold_on_both_sides(corpus: Path, toy: type[Toy]) -> None:
+def test_filters_apply_to_both_lists_of_a_hybrid_search(corpus: Path, toy: type[Toy]) -> None:
     """What passes them may be less than k."""
     with hybrid_on(corpus, toy.models(), toy) as retriever:
         for filters, expected in (
@@ -644,7 +644,7 @@ def test_filters_hold_on_both_sides(corpus: Path, toy: type[Toy]) -> None:
             assert hits.explanation["lexical"]["removed_by_filters"] >= 1
 
 
-def test_hybrid_is_the_default_and_runs_both_sides(tmp_path: Path, toy: type[Toy]) -> None:
+def test_hybrid_is_the_default_mode_and_asks_both_retrievers(tmp_path: Path, toy: type[Toy]) -> None:
     """As soon as there are vectors."""
     with toy.open(tmp_path / "kb.sqlite", toy.models()) as knowledge_base:
         knowledge_base.ingest(write(tmp_path / "notes", CORPUS))

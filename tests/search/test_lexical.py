@@ -109,7 +109,7 @@ def test_a_lexical_retriever_has_the_index_version_it_was_given(retriever: Lexic
     assert {hit.index_version for hit in as_port.search(SearchQuery("cargo"))} == {"v1.0"}
 
 
-def test_a_query_is_text_mode_k_and_filters_with_ten_as_default() -> None:
+def test_a_search_query_has_k_10_by_default() -> None:
     query = SearchQuery("x")
     assert (query.text, query.mode, query.k, query.match, query.filters) == ("x", "lexical", 10, "all", SearchFilters())
 
@@ -139,18 +139,18 @@ def test_the_score_is_the_normalised_bm25_of_fts5(corpus: Path) -> None:
 
 
 @given(st.floats(min_value=-1e300, max_value=-1e-11), st.floats(min_value=-1e300, max_value=-1e-11))
-def test_normalising_keeps_the_order_and_stays_in_range(one: float, other: float) -> None:
+def test_a_normalised_score_keeps_the_order_of_bm25_and_is_between_0_and_1(one: float, other: float) -> None:
     """To the last bit but one, which division rounds as it likes; hits are put in order by what FTS5 says."""
     assert 0 < normalised(one) <= 1
     assert normalised(min(one, other)) >= normalised(max(one, other)) * (1 - 4e-16)
 
 
-def test_k_limits_the_list(retriever: LexicalRetriever) -> None:
+def test_k_limits_the_number_of_hits(retriever: LexicalRetriever) -> None:
     assert len(retriever.search(SearchQuery("cargo", k=2))) == 2
     assert found(retriever, "cargo", k=2) == found(retriever, "cargo")[:2]
 
 
-def test_the_detail_of_a_lexical_hit_has_only_its_own_side(retriever: LexicalRetriever) -> None:
+def test_a_lexical_hit_has_no_vector_rank_or_score(retriever: LexicalRetriever) -> None:
     for hit in retriever.search(SearchQuery("cargo")):
         detail = hit.retrieval
         assert detail.method == "lexical"
@@ -195,12 +195,12 @@ def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, retriever: Lexical
         assert hit.citation.content_hash == sha256(hit.text.encode()).hexdigest()
 
 
-def test_full_text_is_the_whole_chunk_and_snippet_the_piece_to_show(retriever: LexicalRetriever) -> None:
+def test_with_full_text_the_text_of_a_hit_is_the_whole_chunk_and_the_snippet_a_part_of_it(retriever: LexicalRetriever) -> None:
     hit = retriever.search(SearchQuery("workspace", full_text=True))[0]
     assert hit.text == "# Workspace\n\nA cargo workspace groups several packages."
 
 
-def test_snippets_obey_the_limit_of_the_retriever(corpus: Path) -> None:
+def test_snippets_are_at_most_as_long_as_the_retriever_allows(corpus: Path) -> None:
     for limit in (16, 40, 220):
         with retriever_on(corpus, snippet_chars=limit) as retriever:
             hits = retriever.search(SearchQuery("cargo OR 검색 OR restic"))
@@ -215,7 +215,7 @@ def test_searching_changes_nothing_in_the_file(corpus: Path) -> None:
     assert corpus.read_bytes() == before
 
 
-def test_no_network_is_touched(retriever: LexicalRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lexical_search_opens_no_socket(retriever: LexicalRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a lexical search opened a socket")
@@ -227,7 +227,7 @@ def test_no_network_is_touched(retriever: LexicalRetriever, monkeypatch: pytest.
 # --- known answers
 
 
-def test_a_keyword_finds_the_one_document_once_with_its_citation(retriever_of: Retrieve) -> None:
+def test_a_keyword_finds_the_only_document_that_has_it_once_and_with_its_citation(retriever_of: Retrieve) -> None:
     retriever = retriever_of(
         {"code-and-table.md": (FIXTURES / "markdown" / "code-and-table.md").read_text(encoding="utf-8")}
     )
@@ -236,13 +236,13 @@ def test_a_keyword_finds_the_one_document_once_with_its_citation(retriever_of: R
     assert 0 < hit.score <= 1
 
 
-def test_known_queries_find_their_chunk_in_the_top(retriever: LexicalRetriever) -> None:
+def test_known_queries_find_the_expected_chunk_among_the_first_hits(retriever: LexicalRetriever) -> None:
     assert found(retriever, "anyhow binaries", k=1) == ["rust/errors.md"]
     assert found(retriever, "restic", k=1) == ["ops/backup.md"]
     assert found(retriever, "배포 일정", k=1) == ["한국어/회의.md"]
 
 
-def test_english_stems_and_diacritics_do_not_matter(retriever: LexicalRetriever) -> None:
+def test_english_inflections_and_diacritics_do_not_matter(retriever: LexicalRetriever) -> None:
     assert (
         set(found(retriever, "install")) == set(found(retriever, "installation")) == {"ops/deploy.md", "tools/run.py"}
     )
@@ -294,7 +294,7 @@ def test_the_same_query_gives_the_same_hits_and_scores(corpus: Path) -> None:
     assert json.dumps(runs[0]) == json.dumps(runs[1])
 
 
-def test_ties_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
+def test_hits_with_equal_scores_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
     retriever = retriever_of(
         {f"{name}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for name in "abcdefghij"}
     )
@@ -303,7 +303,7 @@ def test_ties_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
     assert [hit.chunk_id for hit in hits] == sorted(hit.chunk_id for hit in hits)
 
 
-def test_a_group_of_equals_is_never_cut_at_random(retriever_of: Retrieve) -> None:
+def test_of_more_equal_scores_than_fit_the_page_has_the_lowest_chunk_ids(retriever_of: Retrieve) -> None:
     """More equal scores than the ranking looks at first: the page still holds the least chunk ids of all of them."""
     retriever = retriever_of(
         {f"{number}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for number in range(150)}
@@ -317,25 +317,25 @@ def test_a_group_of_equals_is_never_cut_at_random(retriever_of: Retrieve) -> Non
 # --- all, any, auto
 
 
-def test_all_wants_every_word_and_any_wants_one(retriever: LexicalRetriever) -> None:
+def test_match_all_requires_every_word_and_match_any_one_of_them(retriever: LexicalRetriever) -> None:
     assert found(retriever, "cargo workspace") == ["rust/workspace.md"]
     assert set(found(retriever, "cargo nginx", match="any")) > {"rust/workspace.md", "ops/deploy.md"}
     assert found(retriever, "cargo nginx") == []
 
 
-def test_auto_keeps_the_list_of_all_words_if_it_is_long_enough(retriever: LexicalRetriever) -> None:
+def test_match_auto_lists_only_passages_with_all_words_if_there_are_enough(retriever: LexicalRetriever) -> None:
     hits = retriever.search(SearchQuery("cargo workspace", match="auto", k=1))
     assert (hits.match, paths(hits)) == ("all", ["rust/workspace.md"])
 
 
-def test_auto_replaces_a_short_list_by_that_of_any(retriever: LexicalRetriever) -> None:
+def test_match_auto_lists_passages_with_any_word_if_few_have_all(retriever: LexicalRetriever) -> None:
     hits = retriever.search(SearchQuery("cargo workspace", match="auto", k=5))
     assert hits.match == "any"
     assert paths(hits) == found(retriever, "cargo workspace", match="any", k=5)
     assert hits[0].doc_path == "rust/workspace.md"
 
 
-def test_auto_lists_passages_with_all_words_first_and_those_with_some_behind_them(retriever_of: Retrieve) -> None:
+def test_match_auto_lists_passages_with_all_words_before_those_with_some(retriever_of: Retrieve) -> None:
     files = {f"{number:02}.md": "alpha alpha alpha\n" for number in range(120)}
     files |= {f"both {number:03}.md": "beta " + "filler " * (80 + number) + "alpha\n" for number in range(8)}
     hits = retriever_of(files).search(SearchQuery("alpha beta", match="auto", k=12))
@@ -345,13 +345,13 @@ def test_auto_lists_passages_with_all_words_first_and_those_with_some_behind_the
 @pytest.mark.parametrize(
     ("query", "others"), [("C++", "C here"), ("--force", "force here"), ("_private", "private me")]
 )
-def test_signs_at_a_word_count_though_the_index_has_none(retriever_of: Retrieve, query: str, others: str) -> None:
+def test_punctuation_of_a_name_counts_although_the_index_has_none(retriever_of: Retrieve, query: str, others: str) -> None:
     short = {f"{number}.md": f"{others} {number}\n" for number in range(150)}
     long = "Many words about something else stand in this note.\n" * 20 + f"And here is {query} for once.\n"
     assert found(retriever_of({**short, "long.md": long}), query, match="auto")[0] == "long.md"
 
 
-def test_auto_gives_the_same_order_for_every_k_and_every_page(retriever_of: Retrieve) -> None:
+def test_match_auto_gives_the_same_order_for_every_k_and_every_page(retriever_of: Retrieve) -> None:
     texts = ["kubectl drain", "drain a node by kubectl", "kubectl " + "filler " * 40 + "drain", "kubectl", "drain"]
     files = {f"{number:03}.md": f"{texts[number % 5]} {'word ' * (number % 7)}{number}\n" for number in range(400)}
     retriever = retriever_of(files)
@@ -371,11 +371,11 @@ def test_the_document_with_this_title_comes_first_once(retriever_of: Retrieve, q
     assert hits[0].exactness == Exactness.NAMED
 
 
-def test_auto_counts_the_offset_too(retriever: LexicalRetriever) -> None:
+def test_match_auto_counts_the_hits_before_the_offset(retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("cargo workspace", match="auto", k=1, offset=1)).match == "any"
 
 
-def test_one_word_is_answered_by_all_however_few_hits_it_has(retriever: LexicalRetriever) -> None:
+def test_a_query_of_one_word_is_answered_with_match_all_however_few_hits_it_has(retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("restic", match="auto", k=10)).match == "all"
 
 
@@ -387,13 +387,13 @@ def test_one_word_is_answered_by_all_however_few_hits_it_has(retriever: LexicalR
         "이 배포는 어떻게 하나요 zzz",
     ],
 )
-def test_a_whole_sentence_finds_something_while_one_content_word_is_indexed(
+def test_a_sentence_finds_hits_if_one_of_its_content_words_is_indexed(
     retriever: LexicalRetriever, question: str
 ) -> None:
     assert found(retriever, question, match="auto")
 
 
-def test_the_response_names_the_match_that_answered(retriever: LexicalRetriever) -> None:
+def test_the_response_says_whether_all_or_any_words_were_required(retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("cargo")).match == "all"
     assert retriever.search(SearchQuery("cargo", match="any")).match == "any"
     assert retriever.search(SearchQuery("'cargo'", match="auto")).match == "raw"
@@ -402,7 +402,7 @@ def test_the_response_names_the_match_that_answered(retriever: LexicalRetriever)
 # --- stop words
 
 
-def test_stop_words_are_dropped_in_auto_and_kept_by_all_phrases_and_raw(retriever: LexicalRetriever) -> None:
+def test_match_auto_drops_stop_words_which_match_all_phrases_and_raw_queries_keep(retriever: LexicalRetriever) -> None:
     assert found(retriever, "what is the anyhow", match="auto", k=1) == ["rust/errors.md"]
     assert retriever.search(SearchQuery("what is the anyhow", match="auto", k=1)).match == "all"
     assert found(retriever, "what is the anyhow", match="all") == []
@@ -410,25 +410,25 @@ def test_stop_words_are_dropped_in_auto_and_kept_by_all_phrases_and_raw(retrieve
     assert found(retriever, "'what is anyhow'", match="auto") == []
 
 
-def test_a_query_of_stop_words_alone_keeps_them(retriever: LexicalRetriever) -> None:
+def test_a_query_that_consists_of_stop_words_searches_for_them(retriever: LexicalRetriever) -> None:
     assert "ops/deploy.md" in found(retriever, "the", match="auto")
 
 
 # --- prefixes
 
 
-def test_a_star_finds_words_with_the_prefix_although_the_index_is_stemmed(retriever: LexicalRetriever) -> None:
+def test_a_prefix_with_a_star_finds_words_although_the_index_is_stemmed(retriever: LexicalRetriever) -> None:
     assert set(found(retriever, "installat*")) == {"ops/deploy.md", "tools/run.py"}
     assert found(retriever, "tooth*") == ["list.txt"]
     assert found(retriever, "zzz*") == []
 
 
-def test_an_unknown_last_word_is_taken_for_a_half_typed_one(retriever: LexicalRetriever) -> None:
+def test_an_unknown_last_word_is_searched_as_a_prefix(retriever: LexicalRetriever) -> None:
     assert found(retriever, "cargo workspa") == ["rust/workspace.md"]
     assert found(retriever, "workspa cargo") == []
 
 
-def test_a_known_word_is_widened_only_where_people_type_as_they_go(retriever_of: Retrieve) -> None:
+def test_a_known_last_word_is_searched_as_a_prefix_only_with_type_ahead(retriever_of: Retrieve) -> None:
     retriever = retriever_of({"a.md": "cat\n", "b.md": "catalogue\n"})
     assert found(retriever, "cat") == ["a.md"]
     assert set(found(retriever, "cat", type_ahead=True)) == {"a.md", "b.md"}
@@ -445,7 +445,7 @@ def test_operators_phrases_and_groups_keep_their_meaning(retriever: LexicalRetri
     assert found(retriever, "cargo AND anyhow") == ["rust/errors.md"]
 
 
-def test_raw_fts5_is_passed_through_and_its_errors_are_ours(retriever: LexicalRetriever) -> None:
+def test_a_raw_fts5_query_is_passed_on_and_its_error_is_a_query_error(retriever: LexicalRetriever) -> None:
     assert found(retriever, "'heading_path : nested'") == ["ops/deep/nested.md"]
     assert found(retriever, "'NEAR(cargo groups, 3)'") == ["rust/workspace.md"]
     for wrong in ("'cargo AND'", "'\"'", "'nosuch : cargo'", "'('", "'*'", "'NEAR('"):
@@ -460,7 +460,7 @@ def test_raw_fts5_is_passed_through_and_its_errors_are_ours(retriever: LexicalRe
     ["user-agent", "c++", "std::vector", "install AND", "NOT git", "(x", "*", '"', "a:b", "^cargo", "{}", "-cargo", "cargo)", "NEAR(a b)", "a'b", "AND OR NOT",
      '"" ""', "\0", "cargo\0workspace", "%", "_", "\\", "--", ";", "🙂", "\u200d", "e\u0301", "text : cargo"],
 )  # fmt: skip
-def test_text_that_raises_in_raw_fts5_is_an_ordinary_query(retriever: LexicalRetriever, text: str) -> None:
+def test_text_that_is_invalid_fts5_is_an_ordinary_query(retriever: LexicalRetriever, text: str) -> None:
     for match in ("all", "any", "auto"):
         retriever.search(SearchQuery(text, match=match, explain=True))
 
@@ -503,7 +503,7 @@ ANYTHING = st.one_of(
 @example("'\ud800'", "all", False)
 @example("\udcff", "auto", True)
 @example('"\ud800 x"', "any", False)
-def test_any_text_whatsoever_neither_raises_nor_hangs(corpus: Path, text: str, match: Any, ahead: bool) -> None:
+def test_a_search_for_any_text_raises_nothing_and_ends(corpus: Path, text: str, match: Any, ahead: bool) -> None:
     with retriever_on(corpus) as retriever:
         started = time.process_time()
         try:
@@ -554,11 +554,11 @@ def test_a_query_of_any_length_or_depth_is_answered_soon(retriever: LexicalRetri
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n", "()", "*", '""', "+ - /"])
-def test_a_query_that_says_nothing_gives_an_empty_list(retriever: LexicalRetriever, text: str) -> None:
+def test_a_query_without_words_gives_no_hits(retriever: LexicalRetriever, text: str) -> None:
     assert retriever.search(SearchQuery(text, match="auto")) == []
 
 
-def test_an_empty_corpus_and_no_match_are_ordinary_answers(tmp_path: Path, retriever: LexicalRetriever) -> None:
+def test_an_empty_corpus_or_no_match_gives_an_empty_list_and_no_error(tmp_path: Path, retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("zzzzzz")) == []
     Database(tmp_path / "empty.sqlite").writer().close()
     with retriever_on(tmp_path / "empty.sqlite") as empty:
@@ -589,13 +589,13 @@ def test_korean_and_mixed_queries_find_the_korean_note(retriever: LexicalRetriev
     assert found(retriever, text, match="auto", k=1) == ["한국어/문서.md"]
 
 
-def test_decomposed_and_composed_korean_are_one(retriever: LexicalRetriever) -> None:
+def test_decomposed_and_composed_korean_give_the_same_hits(retriever: LexicalRetriever) -> None:
     from unicodedata import normalize
 
     assert found(retriever, normalize("NFD", "문서")) == found(retriever, "문서") == ["한국어/문서.md"]
 
 
-def test_a_korean_phrase_wants_all_its_parts(retriever: LexicalRetriever) -> None:
+def test_a_korean_phrase_requires_all_its_parts(retriever: LexicalRetriever) -> None:
     assert found(retriever, '"문서를 kubernetes에서"') == ["한국어/문서.md"]
     assert found(retriever, '"문서를 배포"') == []
 
@@ -617,20 +617,20 @@ def with_filter(
 EVERYTHING = set(CORPUS)
 
 
-def test_tags_any_wants_one_of_the_tags(retriever: LexicalRetriever) -> None:
+def test_tags_any_requires_one_of_the_tags(retriever: LexicalRetriever) -> None:
     assert with_filter(retriever, tags_any=("rust",)) == {"rust/workspace.md", "rust/errors.md"}
     assert with_filter(retriever, tags_any=("build", "production")) == {"rust/workspace.md", "ops/deploy.md"}
     assert with_filter(retriever, tags_any=("RUST",)) == {"rust/workspace.md", "rust/errors.md"}
     assert with_filter(retriever, tags_any=("none",)) == set()
 
 
-def test_tags_all_wants_all_of_them(retriever: LexicalRetriever) -> None:
+def test_tags_all_requires_all_of_the_tags(retriever: LexicalRetriever) -> None:
     assert with_filter(retriever, tags_all=("ops", "production")) == {"ops/deploy.md"}
     assert with_filter(retriever, tags_all=("ops",)) == {"ops/deploy.md", "ops/backup.md"}
     assert with_filter(retriever, tags_all=("ops", "rust")) == set()
 
 
-def test_lang_is_exact(retriever: LexicalRetriever) -> None:
+def test_the_filter_lang_matches_only_the_same_language(retriever: LexicalRetriever) -> None:
     assert with_filter(retriever, lang="ko") == {"한국어/문서.md", "한국어/회의.md"}
 
 
@@ -654,7 +654,7 @@ def test_a_star_in_a_path_glob_stops_at_a_slash(retriever: LexicalRetriever, glo
     assert with_filter(retriever, path_glob=glob) == expected
 
 
-def test_trust_is_ordered_generated_secondary_primary(retriever: LexicalRetriever) -> None:
+def test_trust_min_orders_the_levels_generated_secondary_primary(retriever: LexicalRetriever) -> None:
     assert with_filter(retriever, trust_min="generated") == EVERYTHING
     assert with_filter(retriever, trust_min="secondary") == EVERYTHING - {"ops/deploy.md"}
     assert with_filter(retriever, trust_min="primary") == EVERYTHING - {"ops/deploy.md", "rust/errors.md"}
@@ -672,7 +672,7 @@ def test_type_format_source_document_and_date_restrict_too(retriever: LexicalRet
     assert with_filter(retriever, after="2024-02-10", before="2024-03-01") == {"ops/deploy.md"}
 
 
-def test_exclusions_leave_out(retriever: LexicalRetriever) -> None:
+def test_excluded_paths_tags_and_documents_are_left_out(retriever: LexicalRetriever) -> None:
     assert with_filter(retriever, exclude_tags=("ops",)) == EVERYTHING - {"ops/deploy.md", "ops/backup.md"}
     assert with_filter(retriever, exclude_paths=("ops/**", "한국어/*")) == {
         "rust/workspace.md",
@@ -682,14 +682,14 @@ def test_exclusions_leave_out(retriever: LexicalRetriever) -> None:
     }
 
 
-def test_filters_add_up_and_act_before_the_limit(retriever: LexicalRetriever) -> None:
+def test_several_filters_all_apply_and_before_the_limit(retriever: LexicalRetriever) -> None:
     """A tag that is rare among the best matches still fills its list: filters run in SQL beside the MATCH."""
     assert found(
         retriever, "cargo OR nginx OR restic", k=1, filters=SearchFilters(tags_all=("ops",), path_glob="ops/d*")
     ) == ["ops/deploy.md"]
 
 
-def test_a_filter_value_is_data_and_never_sql(retriever: LexicalRetriever) -> None:
+def test_a_filter_value_with_sql_in_it_is_only_a_value(retriever: LexicalRetriever) -> None:
     assert with_filter(retriever, tags_any=("'; DROP TABLE chunks; --",), lang='" OR 1=1') == set()
     assert with_filter(retriever) == EVERYTHING
 
@@ -722,7 +722,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.integers(1, 60),
     st.integers(0, 60),
 )
-def test_a_page_is_a_piece_of_the_list(many: Path, options: dict[str, Any], k: int, offset: int) -> None:
+def test_a_page_is_the_same_part_of_a_longer_list(many: Path, options: dict[str, Any], k: int, offset: int) -> None:
     with retriever_on(many) as retriever:
         whole = retriever.search(SearchQuery("okapi", k=1000, **options))
         page = retriever.search(SearchQuery("okapi", k=k, offset=offset, **options))
@@ -769,7 +769,7 @@ def test_an_explanation_has_the_expression_the_matches_and_the_number_removed_by
     assert hits[0].explanation["lexical"] == {"rank": 1, "score": hits[0].score}
 
 
-def test_an_explanation_names_only_stop_words_that_were_really_dropped(retriever: LexicalRetriever) -> None:
+def test_an_explanation_names_only_the_stop_words_that_were_dropped(retriever: LexicalRetriever) -> None:
     alone = retriever.search(SearchQuery("the", match="auto", explain=True))
     assert alone.explanation is not None
     assert alone.explanation["lexical"]["stop_words_dropped"] == []
@@ -778,7 +778,7 @@ def test_an_explanation_names_only_stop_words_that_were_really_dropped(retriever
     assert asked.explanation["lexical"]["stop_words_dropped"] == ["what", "is", "it?"]
 
 
-def test_without_explain_nothing_is_explained(retriever: LexicalRetriever) -> None:
+def test_hits_have_no_explanation_unless_it_is_requested(retriever: LexicalRetriever) -> None:
     hits = retriever.search(SearchQuery("cargo"))
     assert hits.explanation is None
     assert {hit.explanation for hit in hits} == {None}

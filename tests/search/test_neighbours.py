@@ -48,7 +48,7 @@ def beside(kb: kebab.KnowledgeBase, query: str, **options: Any) -> Neighbours:
     return neighbours
 
 
-def test_neighbours_are_those_of_the_document_in_its_order_and_never_beyond_it(kb: kebab.KnowledgeBase) -> None:
+def test_neighbours_of_a_hit_are_in_document_order_and_from_the_same_document(kb: kebab.KnowledgeBase) -> None:
     for number in range(PARTS):
         for count in range(1, MAX_NEIGHBOURS + 1):
             hit = kb.search(f"animals{number}x7", mode="lexical", neighbours=count).hits[0]
@@ -69,13 +69,15 @@ def test_neighbours_are_those_of_the_document_in_its_order_and_never_beyond_it(k
                 assert one.citation.content_hash == own.content_hash
 
 
-def test_a_lone_passage_has_none_and_without_asking_there_is_nothing(kb: kebab.KnowledgeBase) -> None:
+def test_the_only_passage_of_a_document_has_no_neighbours_and_unrequested_ones_are_none(
+    kb: kebab.KnowledgeBase,
+) -> None:
     assert beside(kb, "nothing beside", neighbours=2) == Neighbours((), ())
     assert kb.search("animals", neighbours=0).hits[0].neighbours is None
     assert kb.search("animals").hits[0].neighbours is None
 
 
-def test_neighbours_count_in_the_budget(kb: kebab.KnowledgeBase) -> None:
+def test_tokens_of_neighbours_count_towards_max_tokens(kb: kebab.KnowledgeBase) -> None:
     alone = kb.search("animals", mode="lexical", max_tokens=1500, full_text=True)
     response = kb.search("animals", mode="lexical", max_tokens=1500, full_text=True, neighbours=1)
     texts = [
@@ -86,7 +88,7 @@ def test_neighbours_count_in_the_budget(kb: kebab.KnowledgeBase) -> None:
     assert sum(map(estimate_tokens, texts)) <= 1500
 
 
-def test_a_cursor_holds_whatever_is_shown_around_its_hits(kb: kebab.KnowledgeBase) -> None:
+def test_a_cursor_stays_valid_if_neighbours_or_grouping_change(kb: kebab.KnowledgeBase) -> None:
     first = kb.search("animals", mode="lexical", k=2)
     assert (
         kb.search("animals", mode="lexical", k=2, cursor=first.next_cursor, neighbours=1, group=True).hits[0].rank == 3
@@ -94,14 +96,14 @@ def test_a_cursor_holds_whatever_is_shown_around_its_hits(kb: kebab.KnowledgeBas
 
 
 @pytest.mark.parametrize("wrong", [-1, MAX_NEIGHBOURS + 1, 1.5, "2", True])
-def test_other_numbers_are_usage_errors(kb: kebab.KnowledgeBase, wrong: Any) -> None:
+def test_a_number_of_neighbours_out_of_range_is_a_usage_error(kb: kebab.KnowledgeBase, wrong: Any) -> None:
     with pytest.raises(UsageError) as caught:
         kb.search("animals", neighbours=wrong)
     assert "neighbours" in caught.value.message
     assert caught.value.hint
 
 
-def test_hits_by_document_come_in_the_order_of_the_best_ones(kb: kebab.KnowledgeBase) -> None:
+def test_grouped_documents_are_in_the_order_of_their_best_hits(kb: kebab.KnowledgeBase) -> None:
     response = kb.search("animals OR plants", mode="lexical", k=12, group=True)
     assert response.grouped
     groups = response.by_document()
@@ -115,6 +117,6 @@ def test_hits_by_document_come_in_the_order_of_the_best_ones(kb: kebab.Knowledge
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1, []])
-def test_group_is_yes_or_no(kb: kebab.KnowledgeBase, wrong: Any) -> None:
+def test_group_takes_only_true_or_false(kb: kebab.KnowledgeBase, wrong: Any) -> None:
     with pytest.raises(UsageError):
         kb.search("animals", group=wrong)

@@ -69,7 +69,7 @@ def test_the_error_for_a_wrong_name_or_value_lists_the_valid_ones(options: dict[
     assert hint in (caught.value.hint or "")
 
 
-def test_defaults_are_kept_where_a_line_says_nothing() -> None:
+def test_options_that_are_not_given_keep_the_default_request_values() -> None:
     defaults = SearchRequest.from_options({"k": 3, "tags_any": ["a"]})
     assert SearchRequest.from_options({"query": "x", "k": 5}, defaults) == SearchRequest.from_options(
         {"query": "x", "k": 5, "tags_any": ["a"]}
@@ -143,19 +143,19 @@ def test_any_options_give_a_request_or_a_usage_error(options: dict[str, Any]) ->
         ("/acme/widget@release/1.0", "release/1.0"),
     ],
 )
-def test_the_version_behind_a_library_is_verbatim(library: str, version: str | None) -> None:
+def test_the_version_after_a_library_id_is_kept_verbatim(library: str, version: str | None) -> None:
     assert split_library(library) == ("/acme/widget", version)
 
 
 @given(st.none() | st.text(min_size=1).filter(lambda version: not version.isspace()))
-def test_a_library_and_any_version_are_put_together_and_split_into_the_same(version: str | None) -> None:
+def test_joining_a_library_id_and_a_version_and_splitting_them_gives_both_back(version: str | None) -> None:
     place = join_library("/acme/widget", version)
     assert split_library(place) == ("/acme/widget", version)
     assert SearchRequest(library=place).filters().library_version == (version or "")
 
 
 @given(st.text(alphabet="/@ aé."))
-def test_any_text_is_a_library_with_owner_and_project_or_a_clear_error(text: str) -> None:
+def test_any_text_is_split_into_a_library_id_or_refused_with_an_example(text: str) -> None:
     try:
         library_id, _ = split_library(text)
     except UsageError as error:

@@ -31,7 +31,7 @@ def lines_of(passage: Passage) -> list[tuple[int, int] | None]:
     return [chunk.citation.lines for chunk in passage.chunks]
 
 
-def test_a_document_is_all_of_its_chunks(catalog: SqliteCatalog, tmp_path: Path) -> None:
+def test_a_reference_to_a_document_gives_all_its_chunks(catalog: SqliteCatalog, tmp_path: Path) -> None:
     doc_id = catalog.find_document("deep/note.md").doc_id
     for reference in ("deep/note.md", "notes:deep/note.md", doc_id, doc_id[:6], str(tmp_path / "notes/deep/note.md")):
         passage = find_passage(catalog, reference)
@@ -40,14 +40,14 @@ def test_a_document_is_all_of_its_chunks(catalog: SqliteCatalog, tmp_path: Path)
         assert len(passage.chunks) == 3
 
 
-def test_a_chunk_is_named_by_its_id_or_the_beginning_of_it(catalog: SqliteCatalog) -> None:
+def test_a_reference_may_be_a_chunk_id_or_its_beginning(catalog: SqliteCatalog) -> None:
     chunk = catalog.chunks_of(catalog.find_document("deep/note.md").doc_id)[1]
     for reference in (chunk.chunk_id, chunk.chunk_id[:14]):
         passage = find_passage(catalog, reference)
         assert (passage.document.path, passage.text, passage.chunks) == ("deep/note.md", chunk.text, (chunk,))
 
 
-def test_lines_are_the_chunks_they_touch(catalog: SqliteCatalog) -> None:
+def test_a_reference_to_lines_gives_the_chunks_that_overlap_them(catalog: SqliteCatalog) -> None:
     first, second, third = catalog.chunks_of(catalog.find_document("deep/note.md").doc_id)
     start, end = second.citation.lines or (0, 0)
     assert find_passage(catalog, second.citation.uri).chunks == (second,)
@@ -57,11 +57,11 @@ def test_lines_are_the_chunks_they_touch(catalog: SqliteCatalog) -> None:
     assert find_passage(catalog, f"deep/note.md#L4-L{third.citation.lines[1]}").chunks == (first, second, third)  # type: ignore[index]
 
 
-def test_the_text_of_lines_is_theirs_and_not_that_of_the_chunk(catalog: SqliteCatalog) -> None:
+def test_a_reference_to_lines_gives_the_text_of_these_lines_and_not_of_the_chunk(catalog: SqliteCatalog) -> None:
     assert find_passage(catalog, "deep/note.md#L4").text == "# Part 0\n"
 
 
-def test_lines_outside_every_chunk_have_a_text_and_no_chunk(catalog: SqliteCatalog) -> None:
+def test_lines_outside_every_chunk_give_their_text_and_no_chunk(catalog: SqliteCatalog) -> None:
     passage = find_passage(catalog, "deep/note.md#L1-L3")
     assert (passage.text, passage.chunks) == ("---\ntitle: A note\n---\n", ())
 
@@ -77,7 +77,7 @@ def test_lines_outside_every_chunk_have_a_text_and_no_chunk(catalog: SqliteCatal
         ("other.md#page=2", NotFound, "other.md has lines 1 to 3, and no pages or regions."),
     ],
 )
-def test_a_missing_passage_gives_the_error_of_fetch(
+def test_a_reference_to_nothing_gives_the_same_error_as_fetch(
     catalog: SqliteCatalog, reference: str, error: type[KebabError], message: str
 ) -> None:
     with pytest.raises(error) as raised:
@@ -85,7 +85,7 @@ def test_a_missing_passage_gives_the_error_of_fetch(
     assert raised.value.message == message
 
 
-def test_a_span_needs_lines(catalog: SqliteCatalog) -> None:
+def test_a_citation_without_lines_is_refused_as_a_span(catalog: SqliteCatalog) -> None:
     with pytest.raises(UsageError):
         find_span(catalog, "other.md")
 

@@ -57,7 +57,7 @@ def pages(kb: kebab.KnowledgeBase, query: str, **options: Any) -> list[SearchRes
 
 @pytest.mark.parametrize("match", ["auto", "all", "any"])
 @pytest.mark.parametrize("query", ["okapi", "okapi quagga", "what is an okapi", "'okapi'", "okapi OR quagga"])
-def test_pages_by_cursor_are_disjoint_and_complete(kb: kebab.KnowledgeBase, query: str, match: str) -> None:
+def test_pages_by_cursor_contain_every_hit_exactly_once(kb: kebab.KnowledgeBase, query: str, match: str) -> None:
     found = pages(kb, query, k=4, match=match)
     paged = [chunk for page in found for chunk in ids(page)]
     assert len(set(paged)) == len(paged)
@@ -79,13 +79,15 @@ def test_pages_by_cursor_are_disjoint_and_complete(kb: kebab.KnowledgeBase, quer
     ],
     ids=str,
 )
-def test_paging_loses_nothing_whatever_else_is_asked(kb: kebab.KnowledgeBase, options: dict[str, Any]) -> None:
+def test_paging_loses_no_hit_with_any_other_option(kb: kebab.KnowledgeBase, options: dict[str, Any]) -> None:
     paged = [chunk for page in pages(kb, "okapi", **options) for chunk in ids(page)]
     whole = {name: value for name, value in options.items() if name not in ("k", "max_tokens")}
     assert paged == ids(kb.search("okapi", k=1000, **whole))
 
 
-def test_a_page_cut_by_the_budget_after_a_minimum_score_goes_on_at_the_right_hit(kb: kebab.KnowledgeBase) -> None:
+def test_after_a_page_cut_by_max_tokens_and_min_score_the_cursor_continues_with_the_next_hit(
+    kb: kebab.KnowledgeBase,
+) -> None:
     """By date, hits below the minimum stand between those above it."""
     scores = sorted(hit.score for hit in kb.search("okapi", k=1000))
     least = scores[len(scores) // 2]
@@ -132,7 +134,7 @@ def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, monkeypat
 @pytest.mark.parametrize(
     "cursor", ["", " ", "x", "e30", "bnVsbA", "W10", "!!!!", "한글", "eyJvZiI6MX0", "=" * 50, "a" * 10_000]
 )
-def test_text_that_is_no_cursor_is_refused_and_never_crashes(kb: kebab.KnowledgeBase, cursor: str) -> None:
+def test_any_text_that_is_not_a_cursor_is_refused_as_a_stale_cursor(kb: kebab.KnowledgeBase, cursor: str) -> None:
     if not cursor.strip():
         kb.search("okapi", cursor=None)
         return
@@ -140,7 +142,7 @@ def test_text_that_is_no_cursor_is_refused_and_never_crashes(kb: kebab.Knowledge
         kb.search("okapi", cursor=cursor)
 
 
-def test_the_page_size_may_change_on_the_way(kb: kebab.KnowledgeBase) -> None:
+def test_k_may_change_from_page_to_page(kb: kebab.KnowledgeBase) -> None:
     first = kb.search("okapi", k=3)
     rest = kb.search("okapi", k=100, cursor=first.next_cursor)
     assert ids(first) + ids(rest) == ids(kb.search("okapi", k=1000))
@@ -158,7 +160,7 @@ def test_max_tokens_gives_whole_hits_up_to_the_budget_and_at_least_one(kb: kebab
     assert kb.search("okapi", k=20, full_text=True, max_tokens=10_000).truncated is False
 
 
-def test_min_score_works_in_lexical_mode_and_ends_the_list(kb: kebab.KnowledgeBase) -> None:
+def test_min_score_removes_hits_in_lexical_mode_and_ends_paging(kb: kebab.KnowledgeBase) -> None:
     best = kb.search("okapi", k=5)
     least = best.hits[2].score
     response = kb.search("okapi", k=5, min_score=least, explain=True)
@@ -170,7 +172,7 @@ def test_min_score_works_in_lexical_mode_and_ends_the_list(kb: kebab.KnowledgeBa
     assert kb.search("okapi", k=2, min_score=1.0).next_cursor is None
 
 
-def test_a_threshold_on_rrf_removes_nothing_here_and_a_notice_says_so(kb: kebab.KnowledgeBase) -> None:
+def test_in_lexical_mode_a_threshold_removes_nothing_and_a_notice_says_so(kb: kebab.KnowledgeBase) -> None:
     response = kb.search("okapi", threshold=0.99)
     assert len(response) == 10
     assert "threshold_unused" in codes(response)
@@ -185,12 +187,12 @@ def test_hybrid_without_vectors_answers_lexically_with_a_notice(kb: kebab.Knowle
 
 
 @pytest.mark.parametrize("query", ["", "  ", "\n\t"])
-def test_an_empty_query_is_an_empty_answer_with_a_notice(kb: kebab.KnowledgeBase, query: str) -> None:
+def test_an_empty_query_gives_no_hits_and_a_notice(kb: kebab.KnowledgeBase, query: str) -> None:
     response = kb.search(query, mode="lexical", explain=True)
     assert (response.hits, response.match, response.next_cursor, codes(response)) == ((), None, None, ["empty_query"])
 
 
-def test_a_database_not_yet_made_is_an_empty_corpus_with_a_notice(isolated_home: Path) -> None:
+def test_a_missing_database_gives_no_hits_and_the_notice_of_an_empty_corpus(isolated_home: Path) -> None:
     with kebab.open() as empty:
         response = empty.search("okapi", mode="lexical")
         assert (response.hits, codes(response)) == ((), ["empty_corpus"])
@@ -198,7 +200,7 @@ def test_a_database_not_yet_made_is_an_empty_corpus_with_a_notice(isolated_home:
         assert not empty.path.exists()
 
 
-def test_a_database_without_passages_is_an_empty_corpus_with_a_notice(tmp_path: Path, toy: type[Toy]) -> None:
+def test_a_database_without_passages_gives_the_notice_of_an_empty_corpus(tmp_path: Path, toy: type[Toy]) -> None:
     """Regression: the notice told to make vectors, which changed nothing."""
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -214,12 +216,12 @@ def test_a_database_without_passages_is_an_empty_corpus_with_a_notice(tmp_path: 
         assert [codes(kb.search("okapi", mode=mode)) for mode in ("lexical", "hybrid")] == [["empty_corpus"]] * 2
 
 
-def test_an_unknown_tag_is_pointed_out(kb: kebab.KnowledgeBase) -> None:
+def test_an_unknown_tag_gives_a_notice(kb: kebab.KnowledgeBase) -> None:
     assert codes(kb.search("okapi", mode="lexical", tags_any=["odd", "nonsense"])) == ["unknown_tag"]
     assert codes(kb.search("okapi", mode="lexical", tags_any=["ODD"])) == []
 
 
-def test_target_and_alias_of_a_link_find_its_page_and_an_alias_the_page_it_names(tmp_path: Path) -> None:
+def test_targets_and_labels_of_links_and_aliases_of_a_page_are_searchable_words_of_it(tmp_path: Path) -> None:
     (tmp_path / "engine.md").write_text(
         "---\naliases: [Raketenmotor, Thrust maker]\n---\nThe [[Merlin 1D|workhorse]], [[Pump#Bearings]] and ![[nozzle.png|300]].\n\n"
         "| valve |\n|---|\n| [[Ventil\\|stopcock]] |\n",
@@ -243,7 +245,7 @@ def test_target_and_alias_of_a_link_find_its_page_and_an_alias_the_page_it_names
             assert "[[Merlin 1D|workhorse]]" in hits[0].snippet  # a citation is verbatim
 
 
-def test_a_tag_that_only_stands_above_others_is_known(tmp_path: Path) -> None:
+def test_a_parent_of_a_known_tag_is_a_known_tag(tmp_path: Path) -> None:
     (tmp_path / "engine.md").write_text("An okapi. #propulsion/liquid\n", encoding="utf-8")
     with kebab.open(tmp_path / "index.sqlite") as kb:
         kb.ingest(tmp_path, embed=False)
@@ -347,7 +349,7 @@ def test_a_threshold_above_1_61st_drops_hits_that_only_one_retriever_found(tmp_p
 
 
 @pytest.mark.parametrize("options", [{"mode": "vector"}, {"mode": "lexical"}, {"fusion": "convex"}], ids=str)
-def test_where_there_is_no_rrf_a_threshold_removes_nothing_and_says_so(
+def test_with_convex_fusion_a_threshold_removes_nothing_and_a_notice_says_so(
     vkb: kebab.KnowledgeBase, options: dict[str, Any]
 ) -> None:
     """product.md 3.7: --min-score works everywhere."""
@@ -360,7 +362,7 @@ def test_where_there_is_no_rrf_a_threshold_removes_nothing_and_says_so(
     assert all(hit.score >= least for hit in fewer)
 
 
-def test_a_list_cut_by_a_threshold_ends_there(vkb: kebab.KnowledgeBase) -> None:
+def test_a_list_cut_by_a_threshold_has_no_next_cursor(vkb: kebab.KnowledgeBase) -> None:
     """All that follows is below it too."""
     best = vkb.search("okapi", k=5).hits[2].retrieval.rrf_score
     assert vkb.search("okapi", k=5, threshold=best).next_cursor is None
@@ -368,7 +370,7 @@ def test_a_list_cut_by_a_threshold_ends_there(vkb: kebab.KnowledgeBase) -> None:
 
 @pytest.mark.parametrize("least", [{"threshold": 1.0}, {"min_score": 1.0}], ids=str)
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-def test_where_a_minimum_has_removed_the_hits_no_other_spelling_is_suggested(
+def test_no_spelling_is_suggested_if_a_minimum_score_removed_the_hits(
     vkb: kebab.KnowledgeBase, least: dict[str, Any], mode: str
 ) -> None:
     removed = vkb.search("giraffe zebra", mode=mode, **least)
@@ -377,7 +379,7 @@ def test_where_a_minimum_has_removed_the_hits_no_other_spelling_is_suggested(
 
 
 @pytest.mark.parametrize("options", [{}, {"threshold": 0.001}, {"min_score": 0.001}], ids=str)
-def test_words_that_are_unknown_are_suggested_whatever_minimum_is_asked_for(
+def test_a_spelling_for_unknown_words_is_suggested_with_any_minimum_score(
     vkb: kebab.KnowledgeBase, options: dict[str, Any]
 ) -> None:
     for mode in ("lexical", "hybrid"):
@@ -414,7 +416,7 @@ def test_with_vectors_of_another_model_hybrid_is_lexical_and_names_both(vector_d
         assert other.batches == []
 
 
-def test_a_model_of_another_size_under_the_same_name_is_noticed(vector_database: Path, toy: type[Toy]) -> None:
+def test_a_model_with_another_dimension_under_the_same_name_is_noticed(vector_database: Path, toy: type[Toy]) -> None:
     """Only the first answer of an endpoint tells."""
     with toy.open(vector_database, toy.models(toy.embedder(dimension=64))) as kb:
         response = kb.search("okapi")
@@ -424,7 +426,7 @@ def test_a_model_of_another_size_under_the_same_name_is_noticed(vector_database:
             kb.search("okapi", mode="vector")
 
 
-def test_while_vectors_are_missing_words_decide(tmp_path: Path, toy: type[Toy]) -> None:
+def test_while_most_vectors_are_missing_hits_are_ordered_by_words(tmp_path: Path, toy: type[Toy]) -> None:
     """Regression: unrelated passages that happened to have a vector came before the right one without."""
     (tmp_path / "notes").mkdir()
     with toy.open(tmp_path / "kb.sqlite") as kb:
@@ -438,7 +440,7 @@ def test_while_vectors_are_missing_words_decide(tmp_path: Path, toy: type[Toy]) 
                 assert kb.search(text, fusion=fusion).hits[0].doc_path == "new.md"
 
 
-def test_while_vectors_are_missing_the_answer_says_how_many(tmp_path: Path, toy: type[Toy]) -> None:
+def test_while_vectors_are_missing_a_notice_says_how_many(tmp_path: Path, toy: type[Toy]) -> None:
     """Hybrid all the same."""
     (tmp_path / "notes").mkdir()
     with toy.open(tmp_path / "kb.sqlite") as kb:
@@ -457,7 +459,7 @@ def test_while_vectors_are_missing_the_answer_says_how_many(tmp_path: Path, toy:
 
 
 @pytest.mark.parametrize("query", ["okapi NOT zebra", "'okapi'", "okapi AND (giraffe NOT zebra)"])
-def test_queries_that_vectors_cannot_answer_are_answered_by_words(vkb: kebab.KnowledgeBase, query: str) -> None:
+def test_queries_with_exclusions_or_raw_fts5_are_answered_by_words(vkb: kebab.KnowledgeBase, query: str) -> None:
     response = vkb.search(query)
     assert (response.mode, response.method, codes(response)[0]) == ("hybrid", "lexical", "words_only")
     assert ids(response) == ids(vkb.search(query, mode="lexical"))
@@ -466,7 +468,7 @@ def test_queries_that_vectors_cannot_answer_are_answered_by_words(vkb: kebab.Kno
     assert caught.value.hint
 
 
-def test_hits_that_have_none_of_the_words_are_called_similar(
+def test_a_notice_says_that_no_hit_has_the_words_of_the_query(
     vkb: kebab.KnowledgeBase, toy: type[Toy], vector_database: Path
 ) -> None:
     with toy.open(
@@ -511,7 +513,7 @@ def test_when_the_endpoint_is_down_hybrid_gives_words_and_a_notice_and_vector_mo
         assert codes(kb.search("okapi", mode="lexical")) == []
 
 
-def test_vectors_turned_off_are_named_as_such(vector_database: Path) -> None:
+def test_a_notice_says_that_vectors_are_turned_off(vector_database: Path) -> None:
     with kebab.open(vector_database) as kb:
         assert codes(kb.search("okapi")) == ["vectors_off"]
 
@@ -593,7 +595,7 @@ def test_a_cursor_of_a_hybrid_list_is_bound_to_it(vkb: kebab.KnowledgeBase, chan
         vkb.search("okapi", k=2, cursor=cursor, **changed)
 
 
-def test_the_setting_of_fusion_is_bound_to_a_cursor_too(vector_database: Path, toy: type[Toy]) -> None:
+def test_a_cursor_is_refused_after_the_fusion_setting_changed(vector_database: Path, toy: type[Toy]) -> None:
     with toy.open(vector_database, models_of(toy)) as kb:
         cursor = kb.search("okapi", k=10).next_cursor
         assert cursor
@@ -602,13 +604,13 @@ def test_the_setting_of_fusion_is_bound_to_a_cursor_too(vector_database: Path, t
 
 
 @pytest.mark.parametrize("offset", ["-1", "x", "99999999999", "1.5", ""])
-def test_a_cursor_with_a_place_of_its_own_is_refused(vkb: kebab.KnowledgeBase, offset: str) -> None:
+def test_a_cursor_together_with_an_offset_is_refused(vkb: kebab.KnowledgeBase, offset: str) -> None:
     *bound, _ = (vkb.search("okapi", k=2).next_cursor or "").split(".")
     with pytest.raises(StaleCursor):
         vkb.search("okapi", k=2, cursor=".".join([*bound, offset]))
 
 
-def test_a_cursor_made_before_the_vectors_changed_their_model_is_refused(vector_database: Path, toy: type[Toy]) -> None:
+def test_a_cursor_made_with_vectors_of_another_model_is_refused(vector_database: Path, toy: type[Toy]) -> None:
     """It binds the index version."""
     with toy.open(vector_database, models_of(toy)) as kb:
         cursor = kb.search("okapi", k=2).next_cursor
@@ -619,7 +621,7 @@ def test_a_cursor_made_before_the_vectors_changed_their_model_is_refused(vector_
 # --- explanations
 
 
-def test_the_explanation_counts_hits_missing_to_k(vkb: kebab.KnowledgeBase) -> None:
+def test_the_explanation_says_how_many_hits_fewer_than_k_there_are(vkb: kebab.KnowledgeBase) -> None:
     response = vkb.search("okapi", k=30, path="0*.md", explain=True)
     assert response.explanation is not None
     assert len(response) == 10
@@ -633,7 +635,7 @@ def test_the_explanation_counts_hits_missing_to_k(vkb: kebab.KnowledgeBase) -> N
 
 
 @pytest.mark.parametrize("query", ['"okapi number"', "okapi AND number", "zebra OR okapi"])
-def test_phrases_and_operators_are_binding_in_hybrid_too(vkb: kebab.KnowledgeBase, query: str) -> None:
+def test_hybrid_hits_must_match_phrases_and_operators_of_the_query(vkb: kebab.KnowledgeBase, query: str) -> None:
     """They keep their meaning, whatever is close to it."""
     words = {hit.chunk_id for hit in vkb.search(query, mode="lexical", k=1000)}
     response = vkb.search(query, k=1000)
@@ -642,14 +644,14 @@ def test_phrases_and_operators_are_binding_in_hybrid_too(vkb: kebab.KnowledgeBas
     assert all(hit.retrieval.lexical_rank for hit in response)
 
 
-def test_match_all_is_binding_in_hybrid_too(vkb: kebab.KnowledgeBase) -> None:
+def test_hybrid_hits_must_have_all_words_with_match_all(vkb: kebab.KnowledgeBase) -> None:
     assert all(hit.retrieval.lexical_rank for hit in vkb.search("okapi number", match="all", k=1000))
     assert not all(hit.retrieval.lexical_rank for hit in vkb.search("okapi", k=1000)), (
         "otherwise meaning adds what it finds"
     )
 
 
-def test_a_minimum_ends_a_list_by_cursor_only_where_nothing_more_can_reach_it(vkb: kebab.KnowledgeBase) -> None:
+def test_paging_with_min_score_ends_only_if_no_further_passage_can_reach_it(vkb: kebab.KnowledgeBase) -> None:
     """What a deeper look finds may score higher than the end of the first."""
     whole = [hit for page in pages(vkb, "okapi number", k=3) for hit in page]
     scores = sorted((hit.retrieval.rrf_score or 0 for hit in whole), reverse=True)

@@ -78,7 +78,7 @@ def test_similar_passages_need_no_model(tmp_path: Path, toy: type[Toy], write_no
         assert embedder.batches == []
 
 
-def test_everything_that_fetch_reads_names_a_passage(opened: kebab.KnowledgeBase) -> None:
+def test_a_passage_may_be_named_in_every_form_that_fetch_accepts(opened: kebab.KnowledgeBase) -> None:
     _, chunks = opened.document("bread.md")
     (chunk,) = chunks
     expected = places(opened.similar(chunk.chunk_id))
@@ -97,7 +97,7 @@ def test_everything_that_fetch_reads_names_a_passage(opened: kebab.KnowledgeBase
         assert response.query == reference
 
 
-def test_several_chunks_are_compared_as_one(opened: kebab.KnowledgeBase) -> None:
+def test_several_chunks_of_a_passage_are_compared_by_their_mean_vector(opened: kebab.KnowledgeBase) -> None:
     first, second, third = opened.document("git.md")[1]
     both = opened.similar(f"git.md#L1-L{(second.citation.lines or (0, 0))[1]}")
     assert places(both)[0] == "svn.md Trunk"
@@ -105,19 +105,19 @@ def test_several_chunks_are_compared_as_one(opened: kebab.KnowledgeBase) -> None
     assert third.chunk_id in {hit.chunk_id for hit in both}  # of the same document only the passage itself is left out
 
 
-def test_a_whole_document_is_left_out_as_a_whole(opened: kebab.KnowledgeBase) -> None:
+def test_similar_to_a_document_leaves_out_all_its_passages(opened: kebab.KnowledgeBase) -> None:
     assert {hit.doc_path for hit in opened.similar("git.md")} == {"svn.md", "bread.md", "taxes.md"}
 
 
 @pytest.mark.parametrize("mode", ["vector", "lexical"])
-def test_other_documents_only(opened: kebab.KnowledgeBase, mode: str) -> None:
+def test_other_docs_leaves_out_passages_of_the_same_document(opened: kebab.KnowledgeBase, mode: str) -> None:
     found = opened.similar(chunk_id(opened, "git.md", 0), other_docs=True, mode=mode)
     assert places(found)[0] == "svn.md Trunk"
     assert "git.md" not in {hit.doc_path for hit in found}
 
 
 @pytest.mark.parametrize("mode", ["vector", "lexical"])
-def test_filters_pages_and_limits_hold(opened: kebab.KnowledgeBase, mode: str) -> None:
+def test_filters_offsets_and_limits_apply_to_similar_passages(opened: kebab.KnowledgeBase, mode: str) -> None:
     passage = chunk_id(opened, "git.md", 0)
     every = opened.similar(passage, mode=mode)
     assert [hit.chunk_id for hit in opened.similar(passage, mode=mode, k=1, offset=1)] == [every.hits[1].chunk_id]
@@ -136,12 +136,12 @@ def test_filters_pages_and_limits_hold(opened: kebab.KnowledgeBase, mode: str) -
     )
 
 
-def test_a_list_is_the_same_every_time(opened: kebab.KnowledgeBase) -> None:
+def test_similar_passages_are_the_same_at_every_call(opened: kebab.KnowledgeBase) -> None:
     once, again = (opened.similar("git.md", k=50) for _ in range(2))
     assert [(hit.chunk_id, hit.score) for hit in once] == [(hit.chunk_id, hit.score) for hit in again]
 
 
-def test_without_vectors_telling_words_find_it_and_the_fix_is_named(
+def test_without_vectors_passages_are_compared_by_key_terms_and_a_notice_says_how_to_make_vectors(
     tmp_path: Path, toy: type[Toy], write_notes: WriteNotes
 ) -> None:
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
@@ -160,7 +160,7 @@ def test_without_vectors_telling_words_find_it_and_the_fix_is_named(
             knowledge_base.similar("git.md", mode="vector")
 
 
-def test_a_passage_without_a_vector_goes_by_words_while_others_have_theirs(
+def test_a_passage_without_a_vector_is_compared_by_words_even_if_others_have_vectors(
     tmp_path: Path, toy: type[Toy], write_notes: WriteNotes
 ) -> None:
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
@@ -185,7 +185,9 @@ def test_similar_reports_that_vectors_are_turned_off(sample_kb: kebab.KnowledgeB
         sample_kb.similar("git/undo.md", mode="vector")
 
 
-def test_lines_beside_every_passage_go_by_their_words(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
+def test_lines_outside_every_chunk_are_compared_by_words(
+    tmp_path: Path, toy: type[Toy], write_notes: WriteNotes
+) -> None:
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(
             write_notes({"a.md": "---\nsubject: okapi\n---\n# A\n\nquagga\n", "b.md": "okapi zebra", "c.md": "okapi"})
@@ -196,7 +198,9 @@ def test_lines_beside_every_passage_go_by_their_words(tmp_path: Path, toy: type[
         assert "kb inspect doc a.md" in response.notices[0].message
 
 
-def test_each_script_is_compared_in_its_own_space(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
+def test_passages_in_two_scripts_are_compared_in_the_space_of_each(
+    tmp_path: Path, toy: type[Toy], write_notes: WriteNotes
+) -> None:
     notes = {"a.md": "저장소 설정 방법", "b.md": "저장소 만들기", "c.md": "commit branch", "d.md": "branch names"}
     with toy.open(tmp_path / "kb.sqlite", toy.two_scripts()) as knowledge_base:
         knowledge_base.ingest(write_notes(notes))
@@ -224,7 +228,7 @@ def test_a_missing_reference_is_not_found(opened: kebab.KnowledgeBase, reference
         opened.similar(reference)
 
 
-def test_an_empty_corpus_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_similar_in_an_empty_corpus_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with kebab.open() as knowledge_base, pytest.raises(NotFound):
         knowledge_base.similar("a.md")
@@ -233,11 +237,13 @@ def test_an_empty_corpus_is_not_found(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     "options", [{"match": "all"}, {"sort": "date"}, {"fusion": "rrf"}, {"mode": "hybrid"}, {"explain": True}, {"kk": 1}]
 )
-def test_options_that_are_about_queries_are_refused(opened: kebab.KnowledgeBase, options: dict[str, object]) -> None:
+def test_options_that_only_make_sense_for_queries_are_refused_by_similar(
+    opened: kebab.KnowledgeBase, options: dict[str, object]
+) -> None:
     with pytest.raises(UsageError):
         opened.similar("git.md", **options)  # type: ignore[arg-type]
 
 
-def test_a_passage_must_be_named(opened: kebab.KnowledgeBase) -> None:
+def test_similar_without_a_passage_is_refused(opened: kebab.KnowledgeBase) -> None:
     with pytest.raises(UsageError):
         opened.similar(" ")

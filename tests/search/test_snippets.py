@@ -51,7 +51,7 @@ def test_a_snippet_is_verbatim_and_within_its_limits(
 
 
 @given(text=TEXT, sought=TERMS, chars=st.integers(16, 400))
-def test_highlights_are_ordered_inside_the_snippet_and_stand_on_matches(
+def test_highlights_are_in_order_inside_the_snippet_and_mark_matches(
     tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int
 ) -> None:
     snippet = SnippetMaker(tokenizer, SnippetLimits(chars)).of(text, sought)
@@ -84,13 +84,13 @@ def test_highlights_are_ordered_inside_the_snippet_and_stand_on_matches(
         ("", terms("git"), ""),
     ],
 )
-def test_marked_gives_the_form_of_the_web_page(
+def test_a_marked_snippet_encloses_matches_in_mark_tags(
     tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, marked: str
 ) -> None:
     assert SnippetMaker(tokenizer, SnippetLimits(220)).of(text, sought).marked() == marked
 
 
-def test_sixteen_words_with_marks_and_ellipsis(tokenizer: SqliteTokenizer) -> None:
+def test_a_marked_snippet_has_sixteen_words_and_ellipses(tokenizer: SqliteTokenizer) -> None:
     text = "before " * 100 + "the git command " + "after " * 100
     snippet = SnippetMaker(tokenizer, SnippetLimits(64)).of(text, terms("git"))
     assert len(snippet.text.split()) <= 16
@@ -99,7 +99,7 @@ def test_sixteen_words_with_marks_and_ellipsis(tokenizer: SqliteTokenizer) -> No
     assert "<b>git</b>" in snippet.marked()
 
 
-def test_other_marks_may_be_chosen() -> None:
+def test_a_caller_may_choose_other_marks() -> None:
     assert Snippet("a git b", ((2, 5),)).marked("[", "]") == "a [git] b"
 
 
@@ -112,19 +112,19 @@ def test_a_short_text_is_shown_whole_and_a_long_one_from_its_beginning_when_noth
     assert long.text.endswith("word" + ELLIPSIS)
 
 
-def test_the_window_shows_where_most_of_the_query_stands(tokenizer: SqliteTokenizer) -> None:
+def test_a_snippet_shows_the_part_with_most_words_of_the_query(tokenizer: SqliteTokenizer) -> None:
     text = "git " + "filler words " * 60 + "install git with brew " + "more filler " * 60
     assert "install git" in SnippetMaker(tokenizer, SnippetLimits(100)).of(text, terms("instal", "git", "brew")).text
 
 
-def test_a_match_wider_than_the_window_is_marked_up_to_its_edge(tokenizer: SqliteTokenizer) -> None:
+def test_a_match_longer_than_the_snippet_is_marked_up_to_its_end(tokenizer: SqliteTokenizer) -> None:
     snippet = SnippetMaker(tokenizer, SnippetLimits(50)).of("문" * 1000, terms(cjk=("문" * 1000,)))
     assert len(snippet.text) <= 50
     assert snippet.highlights
     assert "문" in snippet.text
 
 
-def test_korean_and_emoji_count_as_characters(tokenizer: SqliteTokenizer) -> None:
+def test_korean_letters_and_emoji_count_as_one_character_each(tokenizer: SqliteTokenizer) -> None:
     for text in ("한국어문장이길게이어진다" * 50, "🙂" * 500, "긴 문장 " * 200):
         snippet = SnippetMaker(tokenizer, SnippetLimits(60)).of(text, terms("x"))
         assert 0 < len(snippet.text) <= 60

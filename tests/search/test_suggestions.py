@@ -55,33 +55,35 @@ def meant(response: SearchResponse) -> list[str]:
         ("nginxx", "nginx"),
     ],
 )
-def test_a_slip_is_mended_in_its_place(kb: kebab.KnowledgeBase, typed: str, suggested: str) -> None:
+def test_a_misspelt_word_is_replaced_and_the_rest_of_the_query_kept(
+    kb: kebab.KnowledgeBase, typed: str, suggested: str
+) -> None:
     response = kb.search(typed, match="all")
     assert not response.hits
     assert meant(response)[:1] == [suggested]
 
 
-def test_the_notice_says_it_in_words_and_for_programs(kb: kebab.KnowledgeBase) -> None:
+def test_the_notice_has_suggestions_as_a_sentence_and_as_a_list(kb: kebab.KnowledgeBase) -> None:
     response = kb.search("kuberntes deploymnet", mode="lexical")
     assert [(notice.code, notice.message, notice.suggestions) for notice in response.notices] == [
         ("did_you_mean", "Did you mean: kubernetes deployment?", ("kubernetes deployment",))
     ]
 
 
-def test_every_suggestion_finds_something(kb: kebab.KnowledgeBase) -> None:
+def test_every_suggested_query_has_hits(kb: kebab.KnowledgeBase) -> None:
     for typed in ("frm", "forn", "deploymnet formm", "contaners papr", "wal teem"):
         for query in meant(kb.search(typed, match="all")):
             assert kb.search(query, match="all").hits
     assert meant(kb.search("nginxx kuberntes", match="all")) == []  # both are there, in different notes
 
 
-def test_the_more_frequent_word_comes_first_and_words_stand_whole(kb: kebab.KnowledgeBase) -> None:
+def test_more_frequent_words_are_suggested_first_and_never_as_stems(kb: kebab.KnowledgeBase) -> None:
     response = kb.search("forn", mode="lexical")
     assert meant(response) == ["form"]
     assert meant(kb.search("deploymentss", mode="lexical")) == ["deployments"]  # deploy is the stem
 
 
-def test_suggestions_obey_the_filters(kb: kebab.KnowledgeBase) -> None:
+def test_only_words_of_documents_that_pass_the_filters_are_suggested(kb: kebab.KnowledgeBase) -> None:
     assert meant(kb.search("certifcates", tags_any=["ops"])) == ["certificates"]
     assert meant(kb.search("kuberntes", tags_any=["ops"])) == []
 
@@ -93,7 +95,7 @@ def test_without_near_words_there_is_no_suggestion(kb: kebab.KnowledgeBase, quer
     assert meant(kb.search(query, match="all")) == []
 
 
-def test_with_hits_nothing_is_looked_up(kb: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_suggestion_is_looked_up_if_there_are_hits(kb: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     from kebab.search.lexical import LexicalRetriever
 
     monkeypatch.setattr(LexicalRetriever, "suggestions", None)
@@ -119,17 +121,19 @@ def test_words_of_removed_documents_are_not_suggested(tmp_path: Path) -> None:
     ("typed", "suggested"),
     [("쿠버네티즈", "쿠버네티스"), ("쿠버네티즈를", "쿠버네티스를"), ("저장쇼에서", "저장소에서")],
 )
-def test_a_slip_inside_a_korean_syllable_is_mended(kb: kebab.KnowledgeBase, typed: str, suggested: str) -> None:
+def test_a_wrong_letter_inside_a_korean_syllable_is_corrected(
+    kb: kebab.KnowledgeBase, typed: str, suggested: str
+) -> None:
     assert meant(kb.search(typed, match="all")) == [suggested]
 
 
-def test_a_korean_word_that_shares_no_pair_of_syllables_is_not_found(kb: kebab.KnowledgeBase) -> None:
+def test_a_korean_word_without_a_common_pair_of_syllables_is_not_suggested(kb: kebab.KnowledgeBase) -> None:
     """What the index of pairs cannot give."""
     assert meant(kb.search("서보", match="all")) == []
     assert kb.search("쿠버네티즈").hits  # by the pairs that are right, so nothing has to be said
 
 
-def test_meaning_alone_is_not_spelt(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_in_vector_mode_no_spelling_is_suggested(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
     from kebab.core.errors import ModelError
 
     with pytest.raises(ModelError):

@@ -66,7 +66,7 @@ def test_filters_that_documents_pass_are_not_named_when_words_are_missing(kb: ke
     assert "unmatched_filter" not in [notice.code for notice in response.notices]
 
 
-def test_similar_names_the_filter_too(kb: kebab.KnowledgeBase) -> None:
+def test_similar_names_the_filter_that_no_document_passes(kb: kebab.KnowledgeBase) -> None:
     response = kb.similar("ops/tls.md", mode="lexical", path="foo/*")
     assert [notice.code for notice in response.notices] == ["unmatched_filter", "nothing_similar"]
 

@@ -147,7 +147,7 @@ def cosines(corpus: Path, embedder: WordEmbedder, text: str) -> dict[str, float]
 # --- the contract
 
 
-def test_a_store_and_a_model_make_a_retriever_with_the_version_it_was_given(vector: Opened) -> None:
+def test_a_vector_retriever_has_the_index_version_it_was_given(vector: Opened) -> None:
     retriever: Retriever = vector.retriever
     assert retriever.index_version() == "vec:v1"
     assert {hit.index_version for hit in retriever.search(SearchQuery("git", mode="vector"))} == {"vec:v1"}
@@ -165,7 +165,7 @@ def test_a_query_is_compared_with_every_chunk_by_cosine(corpus: Path, vector: Op
         )
 
 
-def test_the_detail_of_a_vector_hit_has_only_its_own_side(vector: Opened) -> None:
+def test_a_vector_hit_has_no_lexical_rank_or_score(vector: Opened) -> None:
     hits = vector.search("install git")
     assert hits
     for place, hit in enumerate(hits, start=1):
@@ -204,7 +204,7 @@ def test_the_store_is_asked_with_the_filters_and_the_vector_of_the_query(vector:
     assert np.array_equal(asked["vector"], words.embed(["install"], "query")[0])
 
 
-def test_hits_are_filled_from_the_database_by_chunk_id(corpus: Path, vector: Opened) -> None:
+def test_the_fields_of_a_hit_are_read_from_the_database_by_chunk_id(corpus: Path, vector: Opened) -> None:
     """Path, headings, label, chunker and the model that embedded the chunk."""
     (hit,) = vector.search("install git and tell it your name", k=1)
     with closing(Database(corpus).reader()) as connection:
@@ -235,7 +235,7 @@ def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, vector: Opened) ->
         assert hit.citation.content_hash == sha256(hit.text.encode()).hexdigest()
 
 
-def test_snippets_show_and_mark_the_words_of_the_query_where_they_stand(corpus: Path, toy: type[Toy]) -> None:
+def test_snippets_of_vector_hits_show_and_mark_words_of_the_query(corpus: Path, toy: type[Toy]) -> None:
     with opened(corpus, toy.models(), snippet_chars=40) as vector:
         hits = vector.search("install git", k=2)
         assert all(hit.text == hit.snippet and len(hit.snippet) <= 40 for hit in hits)
@@ -279,7 +279,9 @@ def test_a_model_that_gives_vectors_of_another_size_is_refused(corpus: Path, toy
         vector.search("install git")
 
 
-def test_an_error_of_the_model_is_passed_on(corpus: Path, toy: type[Toy], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_model_is_raised_to_the_caller(
+    corpus: Path, toy: type[Toy], monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = toy.embedder()
 
     def down(*_: object) -> None:
@@ -320,7 +322,7 @@ def test_a_query_is_embedded_as_typed_or_by_its_words_when_it_has_syntax(
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n", '""', "()"])
-def test_a_query_that_says_nothing_is_not_embedded(vector: Opened, words: WordEmbedder, text: str) -> None:
+def test_a_query_without_words_is_not_embedded(vector: Opened, words: WordEmbedder, text: str) -> None:
     if text == "()":
         vector.search(text)  # it may be embedded; it must not fail
         return
@@ -329,7 +331,7 @@ def test_a_query_that_says_nothing_is_not_embedded(vector: Opened, words: WordEm
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800 git", "🙂", "e\u0301", "%", "'", "NOT", "-- ; DROP", "*", '"'])
-def test_any_text_may_be_asked(vector: Opened, text: str) -> None:
+def test_a_vector_search_for_any_text_raises_nothing(vector: Opened, text: str) -> None:
     for hit in vector.search(text):
         assert 0 <= hit.score <= 1
 
@@ -351,7 +353,7 @@ def test_any_text_may_be_asked(vector: Opened, text: str) -> None:
     ],
     ids=["tags_any", "tags_all", "types", "lang", "path_glob", "exclude_paths", "dates", "nothing"],
 )
-def test_filters_keep_only_passing_documents_however_far_away(
+def test_with_filters_only_passing_documents_are_found_however_distant_in_meaning(
     vector: Opened, filters: dict[str, Any], expected: set[str]
 ) -> None:
     """Fewer than were asked for is no error."""
@@ -378,7 +380,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
 @pytest.mark.parametrize("per_doc", [None, 1, 2])
 @pytest.mark.parametrize("duplicates", ["show", "fold"])
 @pytest.mark.parametrize("k", [1, 7, 100])
-def test_a_page_is_a_piece_of_the_list(
+def test_a_page_is_the_same_part_of_a_longer_list(
     many: Path, toy: type[Toy], per_doc: int | None, duplicates: Any, k: int
 ) -> None:
     """Also when a document fills the beginning of the list with more than is looked at first."""
@@ -400,7 +402,7 @@ def test_a_page_is_a_piece_of_the_list(
         assert len(set(documents)) == 26 or duplicates == "fold"
 
 
-def test_the_nearest_are_sorted_by_date_on_demand(many: Path, toy: type[Toy]) -> None:
+def test_with_sort_date_the_nearest_passages_are_sorted_by_date(many: Path, toy: type[Toy]) -> None:
     with opened(many, toy.models()) as vector:
         hits = vector.search("okapi number", k=10, sort="date")
         assert len(hits) == 10
@@ -421,7 +423,7 @@ MIXED = {
 KOREAN = {"깃을": "git", "설치한다": "install", "설치": "install", "컴퓨터에": "computer"}
 
 
-def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_a_question_is_compared_only_in_the_spaces_for_its_script(corpus_of: Corpus, toy: type[Toy]) -> None:
     """An English model is never asked in Korean."""
     models = toy.two_scripts(KOREAN)
     vector = corpus_of(MIXED, models)
@@ -436,13 +438,13 @@ def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of:
     )
 
 
-def test_text_in_the_script_of_a_weak_space_is_weak_and_other_text_is_not(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_only_text_in_the_script_of_a_weak_space_counts_less(corpus_of: Corpus, toy: type[Toy]) -> None:
     vector = corpus_of(MIXED, toy.two_scripts(KOREAN))
     assert vector.trusted_less("깃을 설치") == {"ko/git.md", "ko/bread.md"}
     assert vector.trusted_less("install git") == set()
 
 
-def test_the_lists_of_two_spaces_are_merged_by_place_into_one(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_the_lists_of_two_spaces_are_merged_by_rank(corpus_of: Corpus, toy: type[Toy]) -> None:
     """Cosines of two spaces are never compared."""
     vector = corpus_of(MIXED, toy.two_scripts(KOREAN, cross_language="on"))
     hits = vector.search("install git", explain=True)
@@ -459,7 +461,7 @@ def test_the_lists_of_two_spaces_are_merged_by_place_into_one(corpus_of: Corpus,
     assert places == [1, 1, 2, 2]
 
 
-def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_rank(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Both:
         """Asks both spaces for everything they have."""
 
@@ -483,7 +485,7 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_o
     assert places == sorted(places)
 
 
-def test_two_scopes_of_one_space_are_merged_by_cosine_and_bonus(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_results_of_two_queries_to_one_space_are_merged_by_cosine_plus_bonus(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Added:
         """Adds so much to the other languages that they come first."""
 
@@ -516,7 +518,7 @@ def test_two_scopes_of_one_space_are_merged_by_cosine_and_bonus(corpus_of: Corpu
     )
 
 
-def test_a_space_without_vectors_is_not_entered(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_a_query_is_not_embedded_for_a_space_without_vectors(corpus_of: Corpus, toy: type[Toy]) -> None:
     models = toy.two_scripts()
     vector = corpus_of({"a.md": MIXED["en/git.md"]}, models)
     with pytest.raises(ModelMissing) as caught:
@@ -525,7 +527,7 @@ def test_a_space_without_vectors_is_not_entered(corpus_of: Corpus, toy: type[Toy
     assert models.everything.texts("query") == []
 
 
-def test_for_want_of_text_in_its_own_script_an_english_question_is_compared_with_the_others(
+def test_an_english_question_is_compared_with_other_scripts_if_no_text_is_in_latin_script(
     corpus_of: Corpus, toy: type[Toy]
 ) -> None:
     """Regression: an English question to Korean notes was told that there are no vectors."""
@@ -537,7 +539,7 @@ def test_for_want_of_text_in_its_own_script_an_english_question_is_compared_with
     assert hits.notices == ()
 
 
-def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_other_model_alone(
+def test_an_english_question_does_not_use_the_other_model_if_text_is_in_latin_script(
     corpus_of: Corpus, toy: type[Toy]
 ) -> None:
     models = toy.two_scripts(KOREAN)

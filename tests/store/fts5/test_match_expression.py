@@ -62,7 +62,7 @@ def test_a_query_becomes_the_fts5_expression_for_match_all_and_any(
     assert build(corpus, query, match="any") == some
 
 
-def test_a_bare_query_wants_every_word(corpus: Shelf) -> None:
+def test_a_query_without_operators_requires_every_word(corpus: Shelf) -> None:
     assert corpus.search("install git") == ["git.md"]
     assert corpus.search("install vector") == []
     assert sorted(corpus.search("install vector", match="any")) == ["cpp.md", "git.md"]
@@ -78,13 +78,13 @@ SPECIAL_CHARACTERS = ['"', '""', "^", "*", ":", "(", ")", "(x", "x)", "a:b", "ti
      "AND OR NOT", "a AND OR b", "NEAR(a b)", "{title}: x", "-git", "+git", '"unclosed', 'a"b"c', "\\", "%", "\0", "\ufeff", "'", "''", ";DROP TABLE chunks", "a,b", "[x]", "@x", "#tag", "$x", "`x`", "~x", "a|b", "a&b", "🙂", "\u0301", "١٢٣", "ﬁ", "İ"]  # fmt: skip
 
 
-def test_special_characters_are_just_text(corpus: Shelf) -> None:
+def test_special_characters_of_fts5_are_treated_as_text(corpus: Shelf) -> None:
     for match in ["all", "any"]:
         for query in SPECIAL_CHARACTERS:
             corpus.search(query, match=match)
 
 
-def test_a_column_filter_or_a_near_must_be_asked_for(corpus: Shelf) -> None:
+def test_column_filters_and_near_work_only_in_raw_queries(corpus: Shelf) -> None:
     assert build(corpus, "title:git") == '"title git"'
     assert corpus.search("title:git") == []
     assert corpus.search("'title:git'") == ["git.md"]
@@ -94,7 +94,7 @@ def test_operators_in_lower_case_are_words(corpus: Shelf) -> None:
     assert build(corpus, "install or git") == '"install" AND "or" AND "git"'
 
 
-def test_an_upper_case_operator_a_phrase_and_a_star_are_the_opt_in(corpus: Shelf) -> None:
+def test_upper_case_operators_phrases_and_stars_are_query_syntax(corpus: Shelf) -> None:
     assert sorted(corpus.search("installation OR vector")) == ["cpp.md", "git.md"]
     assert corpus.search("git NOT installation") == []
     assert corpus.search('"installation of git"') == ["git.md"]
@@ -110,27 +110,27 @@ def test_an_explicit_operator_keeps_its_meaning_in_any(corpus: Shelf) -> None:
     assert corpus.search("install AND vector", match="any") == []
 
 
-def test_stop_words_go_unless_nothing_else_remains(corpus: Shelf) -> None:
+def test_stop_words_are_dropped_unless_the_query_has_no_other_words(corpus: Shelf) -> None:
     assert build(corpus, "how to install the git", drop=True) == '"install" AND "git"'
     assert build(corpus, "how to", drop=True) == '"how" AND "to"'
     assert build(corpus, '"how to" install', drop=True) == '"how to" AND "install"'
     assert build(corpus, "문서를 어떻게 검색", drop=True) == 'cjk : "문서" AND cjk : "검색"'
 
 
-def test_a_star_is_the_word_or_its_expansions_never_the_prefix_alone(corpus: Shelf) -> None:
+def test_a_prefix_with_a_star_becomes_the_word_or_the_known_words_that_begin_with_it(corpus: Shelf) -> None:
     """Section 3.2"""
     assert build(corpus, "install*") == '("install")'  # installation has the same stem
     assert build(corpus, "installat*") == '("installat" OR "installation")'
     assert build(corpus, "zzz*") == '("zzz")'
 
 
-def test_an_unknown_last_word_is_taken_for_a_half_typed_one(corpus: Shelf) -> None:
+def test_an_unknown_last_word_is_searched_as_a_prefix(corpus: Shelf) -> None:
     assert build(corpus, "git installat") == '"git" AND ("installat" OR "installation")'
     assert build(corpus, "installat git") == '"installat" AND "git"'
     assert build(corpus, "git inst", type_ahead=True).startswith('"git" AND ("inst" OR "install')
 
 
-def test_a_known_last_word_is_widened_only_while_typing(corpus: Shelf) -> None:
+def test_a_known_last_word_is_searched_as_a_prefix_only_with_type_ahead(corpus: Shelf) -> None:
     assert build(corpus, "user") == '"user"'
     assert build(corpus, "use", type_ahead=True) == '("use" OR "user")'
 
@@ -155,13 +155,13 @@ def test_long_chains_of_operators_are_accepted(corpus: Shelf, operator: str, cou
 
 
 @pytest.mark.parametrize("count", [50, 256, 5000])
-def test_a_pasted_page_is_accepted(corpus: Shelf, count: int) -> None:
+def test_a_query_as_long_as_a_page_is_accepted(corpus: Shelf, count: int) -> None:
     query = " ".join(f"w{number} 문서{number} user-agent{number}" for number in range(count))
     for match in ("all", "any"):
         corpus.search(query, match=match)
 
 
-def test_one_endless_word_is_accepted(corpus: Shelf) -> None:
+def test_a_very_long_word_is_accepted(corpus: Shelf) -> None:
     for query in ("x" * 200_000, "문" * 20_000, "a-" * 20_000, '"' + "a " * 20_000 + '"'):
         for match in ("all", "any"):
             corpus.search(query, match=match)
@@ -205,7 +205,9 @@ def accepted(corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
 @given(text=texts, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
 @example(text="a\udc80b", match="all", drop=False, ahead=False)
 @example(text='"a\udc80b"', match="all", drop=False, ahead=False)
-def test_fts5_accepts_whatever_was_typed(shared_corpus: Shelf, text: str, match: str, drop: bool, ahead: bool) -> None:
+def test_fts5_accepts_the_expression_of_any_typed_query(
+    shared_corpus: Shelf, text: str, match: str, drop: bool, ahead: bool
+) -> None:
     """Only a query in single quotes may be refused."""
     if not (
         len(text.replace("\0", " ").strip()) > 2
@@ -228,12 +230,14 @@ trees: st.SearchStrategy[QueryTree] = st.recursive(
 
 
 @given(tree=trees, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
-def test_fts5_accepts_every_tree(shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool) -> None:
+def test_fts5_accepts_the_expression_of_every_query_tree(
+    shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
+) -> None:
     """Also a Not whose left side is empty, an And of nothing, a phrase of quotes."""
     accepted(shared_corpus, tree, match, drop, ahead)
 
 
-def test_a_word_of_one_korean_syllable_is_looked_for_beside_others(shelf: Shelf) -> None:
+def test_a_korean_word_of_one_syllable_is_searched_together_with_other_words(shelf: Shelf) -> None:
     """Regression: left out for being so short, 물 and 차 were found nowhere."""
     shelf.write("a.md", "물에 찻잎을 넣는다")
     assert shelf.search("물 비등점", match="any", drop_stop_words=True) == ["a.md"]

@@ -46,19 +46,19 @@ def latin(*stems: str) -> list[IndexTerm]:
     return [IndexTerm(stem, in_cjk=False, is_beginning=False) for stem in stems]
 
 
-def test_words_are_stems_and_each_counts_as_often_as_the_query_names_it(corpus: Shelf) -> None:
+def test_wanted_terms_are_stems_counted_as_often_as_the_query_has_them(corpus: Shelf) -> None:
     """FTS5 adds up the rank of every quoted text: run and running count twice for one stem, the same word only once."""
     assert list(wanted(corpus, "Running run git git").flat()) == latin("run", "run", "git")
     assert wanted(corpus, "user-agent").phrases == (tuple(latin("user")), tuple(latin("agent")))
     assert wanted(corpus, "user-agent", "all").phrases == (tuple(latin("user", "agent")),)
 
 
-def test_cjk_terms_are_of_their_own_column_and_a_single_letter_is_a_beginning(corpus: Shelf) -> None:
+def test_cjk_terms_are_in_their_own_column_and_a_single_character_is_a_prefix(corpus: Shelf) -> None:
     assert list(wanted(corpus, "검색하는").flat()) == [IndexTerm("검색", True, False), IndexTerm("색하", True, False)]
     assert list(wanted(corpus, "書").flat()) == [IndexTerm("書", True, True)]
 
 
-def test_a_prefix_is_all_the_words_it_may_become(corpus: Shelf) -> None:
+def test_a_prefix_becomes_all_known_words_that_begin_with_it(corpus: Shelf) -> None:
     assert [term.text for term in wanted(corpus, "installat*").flat()] == ["installat", "instal"]
 
 
@@ -67,7 +67,7 @@ def test_a_prefix_is_all_the_words_it_may_become(corpus: Shelf) -> None:
     [("git user", True), ("git OR user", True), ("문서를 검색", True), ("installat*", True), ('"git"', True), ("", True),
      ('"install git"', False), ("git AND user", False), ("git NOT user", False), ('git "문서를 검색"', False), ('"git 문서"', False)],
 )  # fmt: skip
-def test_only_where_any_term_will_do_nothing_is_left_to_check(corpus: Shelf, query: str, plain: bool) -> None:
+def test_only_expressions_of_alternatives_need_no_check_of_the_passage(corpus: Shelf, query: str, plain: bool) -> None:
     assert wanted(corpus, query).is_plain is plain
     assert not wanted(corpus, "git user", "all").is_plain
     assert wanted(corpus, "git", "all").is_plain
@@ -132,7 +132,7 @@ def test_terms_and_check_agree_with_the_index(corpus: Shelf, tree: QueryTree, ma
         assert found == having
 
 
-def test_passages_may_hold_half_characters_and_nothing_at_all() -> None:
+def test_passages_may_be_empty_or_contain_unpaired_surrogates() -> None:
     passages = {"half": ChunkColumns("", "git \ud800", "", ""), "empty": ChunkColumns("", "", "", "")}
     assert matching('"git"', passages) == {"half"}
     assert matching("", passages) == set()

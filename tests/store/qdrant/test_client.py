@@ -87,7 +87,7 @@ def self_signed() -> Iterator[tuple[Path, Path]]:
 
 
 @pytest.mark.parametrize("key", ["키", "one\r\nx-other: two"])
-def test_an_api_key_that_fits_no_header_is_a_config_error(key: str) -> None:
+def test_an_api_key_that_is_invalid_in_a_header_is_a_config_error(key: str) -> None:
     with pytest.raises(ConfigError, match="API key"):
         Client(cluster_address("qdrant://127.0.0.1/notes"), api_key=key)
 

@@ -48,7 +48,7 @@ def name(term: IndexTerm) -> Any:
         ('"AND" OR "pear"', True),
     ],
 )
-def test_the_filter_passes_what_fts5_finds(expression: str, is_exact: bool) -> None:
+def test_the_term_filter_selects_the_chunks_that_fts5_finds(expression: str, is_exact: bool) -> None:
     found = term_filter(expression, TOKENIZER.stems, name)
     assert found is not None
     assert found.is_exact is is_exact

@@ -70,7 +70,9 @@ def by_vectors(terms: list[IndexTerm]) -> dict[int, float]:
         ('cjk : "여행" OR "backups"', [IndexTerm("여행", True, False), IndexTerm("backup", False, False)]),
     ],
 )
-def test_the_product_of_vectors_is_the_bm25_of_fts5(expression: str, terms: list[IndexTerm]) -> None:
+def test_the_product_of_a_chunk_vector_and_a_query_vector_is_the_bm25_of_fts5(
+    expression: str, terms: list[IndexTerm]
+) -> None:
     expected, found = by_fts5(expression), by_vectors(terms)
     assert set(found) == set(expected)
     assert found == pytest.approx(expected, rel=1e-3, abs=1e-5)

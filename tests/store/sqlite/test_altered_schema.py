@@ -64,7 +64,7 @@ def refusal(path: Path) -> SchemaAltered:
     return raised[0]
 
 
-def test_a_dropped_part_is_named_and_anything_but_a_table_is_restored(sample_db: Path, alter: Alter) -> None:
+def test_a_dropped_part_of_the_schema_is_named_and_restored_unless_it_is_a_table(sample_db: Path, alter: Alter) -> None:
     for part in schema(sample_db):
         path = alter(f"DROP {part.type} {part.name}")
         error = refusal(path)
@@ -112,7 +112,7 @@ def test_a_dropped_part_is_named_and_anything_but_a_table_is_restored(sample_db:
         ),
     ],
 )
-def test_other_alterations_are_named_too(alter: Alter, script: str, named: str, repairable: bool) -> None:
+def test_other_altered_parts_of_the_schema_are_named(alter: Alter, script: str, named: str, repairable: bool) -> None:
     path = alter(script)
     error = refusal(path)
     assert named in error.message
@@ -215,7 +215,7 @@ def test_an_impossible_version_or_value_is_reported_without_a_traceback(
         "UPDATE documents SET metadata = '{'",
     ],
 )
-def test_a_value_that_kebab_did_not_write_is_named_with_the_way_out(alter: Alter, script: str) -> None:
+def test_a_value_that_another_program_wrote_is_an_error_with_a_hint(alter: Alter, script: str) -> None:
     """Regression: a traceback, and the advice to report a defect."""
     with kebab.open(alter(script)) as kb, pytest.raises(Corrupt, match="did not write") as caught:
         kb.search("git")

@@ -47,7 +47,7 @@ def test_distances_are_the_numbers_of_dimensions_on_different_sides_of_the_centr
 @pytest.mark.parametrize(
     ("dimension", "planes"), [(1, 1), (63, 1), (64, 1), (65, 2), (128, 2), (384, 6), (512, 8), (1536, 24)]
 )
-def test_a_plane_holds_64_dimensions(dimension: int, planes: int) -> None:
+def test_one_plane_of_a_bit_code_has_64_dimensions(dimension: int, planes: int) -> None:
     assert bit_codes.plane_count(dimension) == planes
 
 
@@ -60,7 +60,7 @@ def test_opposite_vectors_differ_in_every_bit_however_many_there_are(dimension: 
     assert bit_codes.distances(bit_codes.encode(one, centre), opposite)[0] == dimension
 
 
-def test_a_value_on_the_centre_counts_as_below_in_rows_and_queries() -> None:
+def test_a_value_equal_to_the_centre_counts_as_below_it_in_rows_and_queries() -> None:
     centre = vectors(5, 1, 70)[0]
     code = bit_codes.encode(centre[None, :], centre)
     assert not code.any()
@@ -83,7 +83,7 @@ def naive_nearest(differences: list[int], count: int) -> list[int]:
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=300), st.integers(1, 320))
-def test_nearest_returns_the_smallest_and_all_ties_of_the_last(differences: list[int], count: int) -> None:
+def test_nearest_returns_the_smallest_distances_and_all_that_equal_the_last(differences: list[int], count: int) -> None:
     found = bit_codes.nearest(np.array(differences, np.uint16), count)
     expected = list(range(len(differences))) if count >= len(differences) else naive_nearest(differences, count)
     assert found.tolist() == expected
@@ -94,7 +94,7 @@ def test_nearest_returns_the_smallest_and_all_ties_of_the_last(differences: list
     st.integers(1, 40),
     st.sampled_from(["normal", "two peaks", "all equal", "sampled rows are far", "sampled rows are close"]),
 )
-def test_nearest_is_exact_although_it_looks_at_a_sample_first(seed: int, count: int, shape: str) -> None:
+def test_nearest_is_exact_although_it_estimates_a_limit_from_a_sample(seed: int, count: int, shape: str) -> None:
     random = np.random.default_rng(seed)
     differences = np.clip(random.normal(190, 12, 30_000), 0, 384).astype(np.uint16)
     if shape == "two peaks":

@@ -43,7 +43,7 @@ def change(path: Path, sql: str) -> None:
 # --- schema
 
 
-def test_a_new_file_is_marked_as_ours_and_records_its_migrations(path: Path) -> None:
+def test_a_new_file_has_the_application_id_of_kebab_and_records_its_migrations(path: Path) -> None:
     connection = Database(path).writer()
     assert connection.pragma("application_id") == APPLICATION_ID
     assert connection.pragma("user_version") == migrations.LATEST
@@ -52,7 +52,7 @@ def test_a_new_file_is_marked_as_ours_and_records_its_migrations(path: Path) -> 
     connection.close()
 
 
-def test_a_reader_never_sees_a_half_made_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_never_sees_a_partly_created_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: the first commit fell between two statements of the reader, which took the file for another program's."""
     change(path, "PRAGMA journal_mode = wal; CREATE TABLE gone (x); DROP TABLE gone")
     opened = Database._open_reader
@@ -162,7 +162,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("way", [Database.reader, Database.writer])
-def test_a_folder_in_place_of_the_file_is_named_as_such(
+def test_a_folder_in_place_of_the_database_file_is_a_clear_error(
     tmp_path: Path, way: Callable[[Database], apsw.Connection]
 ) -> None:
     (tmp_path / "folder").mkdir()
@@ -199,12 +199,12 @@ def unborn(path: Path) -> Path:
     return path
 
 
-def test_a_file_whose_first_writer_died_at_once_counts_as_missing(path: Path) -> None:
+def test_a_file_without_content_from_a_killed_writer_counts_as_missing(path: Path) -> None:
     with pytest.raises(NotFound):
         Database(unborn(path)).reader()
 
 
-def test_a_file_whose_first_writer_died_at_once_is_finished_by_the_next(path: Path) -> None:
+def test_a_file_without_content_from_a_killed_writer_is_completed_by_the_next_writer(path: Path) -> None:
     made(unborn(path))
     Database(path).reader().close()
 
@@ -231,7 +231,7 @@ def test_damage_in_the_middle_of_the_file_is_reported_as_damage(shelf: Shelf) ->
 # --- connections
 
 
-def test_the_pragmas_of_a_writer_are_those_that_were_measured(path: Path) -> None:
+def test_a_writer_sets_the_documented_pragmas(path: Path) -> None:
     connection = Database(path, busy_timeout_ms=1234).writer()
     assert connection.pragma("journal_mode") == "wal"
     assert connection.pragma("synchronous") == 1  # NORMAL
@@ -415,7 +415,7 @@ def ended(process: subprocess.Popen[str], number: int) -> None:
     process.stdout.close()
 
 
-def test_a_second_writer_is_given_the_name_of_the_first(path: Path, holder: subprocess.Popen[str]) -> None:
+def test_the_error_for_a_second_writer_names_the_first(path: Path, holder: subprocess.Popen[str]) -> None:
     try:
         with pytest.raises(Locked) as caught, writer_lock(path, wait_s=0.1, purpose="kb ingest"):
             pass

@@ -49,7 +49,7 @@ def test_a_moved_chunk_keeps_its_row_and_gets_its_new_place(shelf: Shelf) -> Non
     shelf.check_text_index()
 
 
-def test_ids_do_not_depend_on_where_the_source_lies() -> None:
+def test_ids_do_not_depend_on_the_location_of_the_source() -> None:
     assert document_id("notes", "a.md") == document_id("notes", "a.md")
     assert len({document_id("notes", "a.md"), document_id("note", "sa.md"), document_id("notes", "b.md")}) == 3
     assert len({chunk_id("d", 0, "x"), chunk_id("d", 1, "x"), chunk_id("d", 0, "y"), chunk_id("e", 0, "x")}) == 4

@@ -169,7 +169,7 @@ def test_settle_remembers_complete_vectors_only_if_none_is_missing(shelf: Shelf,
     assert shelf.connection.remembered("complete_vectors") is None, "writing a chunk forgets it"
 
 
-def test_unused_vectors_stay_when_they_are_few(shelf: Shelf, words: WordEmbedder) -> None:
+def test_unused_vectors_are_kept_while_they_are_few(shelf: Shelf, words: WordEmbedder) -> None:
     """Regression: a folder that was moved away and back again was embedded twice."""
     for number in range(20):
         shelf.write(f"{number}.md", f"text number {number}")
@@ -179,7 +179,7 @@ def test_unused_vectors_stay_when_they_are_few(shelf: Shelf, words: WordEmbedder
     assert counts(shelf)["vectors"] == 20
 
 
-def test_unused_vectors_stay_until_they_are_many_and_more_than_half(
+def test_unused_vectors_are_kept_until_they_are_many_and_more_than_half(
     shelf: Shelf, words: WordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_writer, "_UNUSED_KEPT", 0)

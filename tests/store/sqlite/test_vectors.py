@@ -176,7 +176,7 @@ def test_a_small_space_is_compared_exactly_with_all_its_vectors(small: Library, 
 
 
 @pytest.mark.parametrize("name", sorted({*FEW, *MANY}))
-def test_a_filter_comes_before_the_ranking_in_a_small_space(small: Library, name: str) -> None:
+def test_in_a_small_space_filters_are_applied_before_ranking(small: Library, name: str) -> None:
     """Each filter of SearchFilters, through the builder that lexical search uses too."""
     for known in (FEW, MANY):
         if name in known:
@@ -284,7 +284,7 @@ def test_only_primary_or_only_secondary_chunks_of_a_large_space_are_ranked(large
 
 
 @pytest.mark.parametrize("primary", [True, False], ids=["primary", "secondary"])
-def test_few_primary_or_secondary_vectors_are_listed(large: Library, primary: bool) -> None:
+def test_few_primary_or_secondary_vectors_are_listed_directly(large: Library, primary: bool) -> None:
     """Regression: fifty Korean notes among a hundred thousand English ones were looked for among all of them, half a
     second long.
     """
@@ -317,7 +317,7 @@ def test_filtered_chunks_are_found_even_if_they_are_far_from_the_query(large: Li
 
 
 @pytest.mark.parametrize("limit", [300, 5000, 20_000])
-def test_a_limit_above_the_usual_number_of_comparisons_is_met(large: Library, limit: int) -> None:
+def test_a_limit_above_the_usual_number_of_comparisons_returns_that_many_chunks(large: Library, limit: int) -> None:
     query = large.queries[1]
     expected = large.shelf.closest(large.embedder.fingerprint, query)[:limit]
     found = search(large.shelf, large.embedder, query, limit)
@@ -426,7 +426,9 @@ def test_vectors_without_a_chunk_do_not_crowd_out_the_others(
 # --- spaces
 
 
-def test_a_space_without_vectors_finds_nothing(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
+def test_a_search_in_a_space_without_vectors_finds_nothing(
+    shelf: Shelf, words: WordEmbedder, tiny_limits: None
+) -> None:
     """It had codes once."""
     rows = write_chunks(shelf, 60)
     shelf.give(words, dict(zip(rows, random_rows(1, 60), strict=True)))

@@ -36,14 +36,14 @@ def test_words_of_one_stem_are_offered_once(vocabulary: Vocabulary) -> None:
     assert vocabulary.expand("connec") == ["connect"]
 
 
-def test_the_shortest_come_first_and_never_more_than_fifty(vocabulary: Vocabulary) -> None:
+def test_expansions_of_a_prefix_are_the_shortest_words_and_at_most_fifty(vocabulary: Vocabulary) -> None:
     vocabulary.add([" ".join(f"pre{'z' * (number % 20)}{number}" for number in range(80))])
     found = vocabulary.expand("pre")
     assert len(found) == MAX_EXPANSIONS == 50
     assert [len(word) for word in found] == sorted(len(word) for word in found)
 
 
-def test_words_are_folded_like_the_index_folds_them(vocabulary: Vocabulary) -> None:
+def test_known_words_are_normalised_as_in_the_index(vocabulary: Vocabulary) -> None:
     vocabulary.add(["Café NAÏVE Über-flieger"])
     folded = {"cafe", "naive", "uber", "flieger"}
     assert vocabulary.known([*folded, "Café"]) == folded
@@ -54,7 +54,9 @@ def test_single_letters_hashes_and_cjk_words_are_left_out(shelf: Shelf, vocabula
     assert shelf.rows("SELECT word FROM words") == [("kubernetes",)]
 
 
-def test_adding_twice_is_harmless_and_a_second_vocabulary_sees_the_words(shelf: Shelf, vocabulary: Vocabulary) -> None:
+def test_words_added_twice_are_stored_once_and_known_to_other_vocabulary_objects(
+    shelf: Shelf, vocabulary: Vocabulary
+) -> None:
     vocabulary.add(["alpha"])
     vocabulary.add(["alpha beta"])
     other = Vocabulary(shelf.connection, SqliteTokenizer(shelf.connection))
@@ -99,12 +101,12 @@ def near(vocabulary: Vocabulary, word: str, edits: int = 1) -> list[tuple[str, i
 @pytest.mark.parametrize(
     "typed", ["kubernets", "kubernettes", "kubernates", "kuebrnetes", "ubernetes", "kubernetesx", "kubenretes"]
 )
-def test_one_slip_anywhere_leads_to_the_word(vocabulary: Vocabulary, typed: str) -> None:
+def test_a_word_with_one_wrong_letter_anywhere_is_near(vocabulary: Vocabulary, typed: str) -> None:
     vocabulary.add(["kubernetes something else"])
     assert near(vocabulary, typed) == [("kubernetes", 1)]
 
 
-def test_every_swap_of_neighbours_is_one_slip(vocabulary: Vocabulary) -> None:
+def test_swapping_two_neighbouring_letters_is_one_edit(vocabulary: Vocabulary) -> None:
     """Also where the pieces that are looked for meet."""
     for word in ("form", "words", "swapped", "neighbour"):
         vocabulary.add([word])
@@ -114,7 +116,7 @@ def test_every_swap_of_neighbours_is_one_slip(vocabulary: Vocabulary) -> None:
 
 
 @given(word=st.text("abcd", min_size=4, max_size=9), data=st.data())
-def test_no_word_at_distance_one_is_missed(word: str, data: st.DataObject) -> None:
+def test_every_word_at_a_distance_of_one_edit_is_near(word: str, data: st.DataObject) -> None:
     """Held to brute force."""
     others = data.draw(st.sets(st.text("abcd", min_size=3, max_size=10), max_size=30))
     connection = Connection(Path(":memory:"))
@@ -124,7 +126,7 @@ def test_no_word_at_distance_one_is_missed(word: str, data: st.DataObject) -> No
     assert {known.word for known in Vocabulary(connection, SqliteTokenizer(connection)).near(word, 1)} == expected
 
 
-def test_words_two_slips_away_need_two_allowed_slips(vocabulary: Vocabulary) -> None:
+def test_words_two_edits_away_are_near_only_if_two_edits_are_allowed(vocabulary: Vocabulary) -> None:
     vocabulary.add(["deployment"])
     assert near(vocabulary, "deplyomnet") == []
     assert near(vocabulary, "deplyomnet", 2) == [("deployment", 2)]
