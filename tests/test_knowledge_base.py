@@ -108,7 +108,27 @@ def test_a_search_may_be_asked_for_by_one_object(sample_kb: kebab.KnowledgeBase)
     assert sample_kb.search(query).hits == spelt.hits
     assert sample_kb.search(query._replace(filters=kebab.SearchFilters()), filters=filters).hits == spelt.hits
     assert sample_kb.search("git install", filters=filters, **options).hits == spelt.hits
-    assert sample_kb.search(query, k=1).hits == spelt.hits[:1], "an option says more than the object"
+    assert sample_kb.search(query, k=1).hits == spelt.hits[:1], "a keyword replaces the object's value"
+
+
+def test_keywords_replace_the_values_of_a_search_request(sample_kb: kebab.KnowledgeBase) -> None:
+    request = SearchRequest(query="git", mode="lexical", k=5)
+    assert sample_kb.search(request, k=2).hits == sample_kb.search(request).hits[:2]
+    filtered = sample_kb.search(request, filters=kebab.SearchFilters(path_glob="git/setup.md"))
+    assert {hit.doc_path for hit in filtered} == {"git/setup.md"}
+    with pytest.raises(UsageError, match="k is given more than once"):
+        sample_kb.search(request, k=2, top=3)
+    with pytest.raises(UsageError, match="k = 0 is out of range"):
+        sample_kb.search(SearchRequest(query="git", k=0))
+
+
+def test_every_field_of_a_search_query_counts_or_is_refused(sample_kb: kebab.KnowledgeBase) -> None:
+    query = kebab.SearchQuery("git", mode="lexical", k=1, match="any")
+    (hit,) = sample_kb.search(query._replace(without_snippets=True))
+    assert (hit.snippet, hit.text) == ("", hit.chunk.text)
+    with pytest.raises(UsageError, match="insists"):
+        sample_kb.search(query._replace(insists=True))
+    assert sample_kb.search(query._replace(insists=True, match="all")).hits
 
 
 def test_filters_that_no_option_names_are_refused(sample_kb: kebab.KnowledgeBase) -> None:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import LoadedSettings, load_settings
+from kebab.core.checking import checked, checked_argument, repeated
 from kebab.core.errors import KebabError, NotFound, UsageError
 from kebab.core.search import SearchFilters, SearchQuery
-from kebab.search.options import SearchRequest, join_library
+from kebab.search.options import LIST_LIMIT, OFFSET, SearchRequest, join_library
 from kebab.search.pipeline import Retrievers, open_retrievers, search
 from kebab.session import Session
 
@@ -136,12 +137,13 @@ class KnowledgeBase:
         group: bool | None = None,
         neighbours: int | None = None,
         without_snippets: bool = False,
-        **aliases: Any,
+        **others: Any,
     ) -> SearchResponse:
         """Returns hits for a query. The options are those of `kb search`; `filters` combines all filters in one object.
 
         `without_snippets`: hits have their whole text and no snippet.
         """
+        without_snippets = without_snippets or (isinstance(query, SearchQuery) and query.without_snippets)
         return search(self.session, self._request(query, locals()), without_snippets=without_snippets)
 
     def ask(
@@ -225,14 +227,19 @@ class KnowledgeBase:
 
     def _request(self, query: str | SearchQuery | SearchRequest, arguments: Mapping[str, Any]) -> SearchRequest:
         """The checked request for a method's arguments. A library that it names is resolved to an existing one."""
+        given = {"query": query}
         if isinstance(query, SearchRequest):
-            request = query
-        else:
-            given = _options_of(query) if isinstance(query, SearchQuery) else {"query": query}
-            given |= _filter_options(arguments["filters"]) if arguments["filters"] is not None else {}
-            named = {name: arguments[name] for name in SearchRequest._fields if arguments.get(name) is not None}
-            others = arguments.get("aliases") or arguments.get("others") or {}
-            request = SearchRequest.from_options({**given, **named, "query": given["query"], **others})
+            given = query._asdict()
+        elif isinstance(query, SearchQuery):
+            given = _options_of(query)
+        in_filters = {} if arguments["filters"] is None else _filter_options(arguments["filters"])
+        named = {name: arguments[name] for name in SearchRequest._fields if name in arguments}
+        if "query" in arguments["others"]:
+            raise repeated("query")
+        named |= {"query": None, **arguments["others"]}
+        request = SearchRequest.from_options(given)
+        for options in (in_filters, named):
+            request = SearchRequest.from_options(options, request)
         return request if request.library is None else self.libraries.resolved(request)
 
     @contextmanager
@@ -260,6 +267,9 @@ class KnowledgeBase:
         from kebab.ingest.report import IngestReport
         from kebab.ingest.run import ingest
 
+        if name is not None:
+            checked("name", name, str)
+        checked("embed", embed, bool)
         report = self.last_ingest = IngestReport()
         return ingest(
             self.session,
@@ -324,10 +334,13 @@ class KnowledgeBase:
             return (checked_filters(request, reading.catalog)[0] if reading else request).filters()
 
     def documents(
-        self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0
+        self, filters: SearchFilters | None = None, *, limit: int | None = None, offset: int = 0
     ) -> list[DocumentRecord]:
+        """The documents that pass the filters: all, or at most `limit` from number `offset` on."""
+        most = -1 if limit is None else checked_argument("limit", limit, LIST_LIMIT)
+        checked_argument("offset", offset, OFFSET)
         with self.session.reading() as reading:
-            return reading.catalog.documents(filters or SearchFilters(), limit=limit, offset=offset) if reading else []
+            return reading.catalog.documents(filters or SearchFilters(), limit=most, offset=offset) if reading else []
 
     def count_documents(self, filters: SearchFilters | None = None) -> int:
         with self.session.reading() as reading:
@@ -455,6 +468,8 @@ class KnowledgeBase:
 
 def _options_of(query: SearchQuery) -> dict[str, Any]:
     """The search options that are equivalent to a query object."""
+    if query.insists and query.match != "all":
+        raise UsageError("insists is no option of search.", hint='Hits have all words with match="all".')
     same = ("mode", "k", "offset", "match", "sort", "per_doc", "duplicates", "type_ahead", "full_text", "explain")
     options = {name: getattr(query, name) for name in (*same, "fusion", "rerank", "min_score", "threshold")}
     return {"query": query.text, **options, **_filter_options(query.filters)}

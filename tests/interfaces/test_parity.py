@@ -85,6 +85,7 @@ MISTAKES: list[dict[str, Any]] = [
     {"source": [" "]},
     {"after": "soon"},
     {"library": "widget"},
+    {"k": 3, "top": 4},
 ]
 
 

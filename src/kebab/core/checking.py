@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kebab.core.errors import UsageError
 
+Schema = Mapping[str, Any]
+"""The JSON Schema of one value: its type, bounds and valid texts."""
+KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}
 _WORDS: dict[type, tuple[str, str]] = {
     str: ("a text", "Write it in quotes."),
     int: ("a whole number", "For example 10."),
@@ -54,6 +57,55 @@ def checked(
     return value
 
 
+def checked_argument(name: str, value: Any, schema: Schema) -> Any:
+    """Returns the value if its schema allows it; otherwise raises UsageError. 10.0 becomes the integer 10, and one text
+    instead of a list becomes a list of one.
+    """
+    kind = KINDS[schema["type"]]
+    text = schema.get("items", schema)
+    value = checked(
+        name,
+        [value] if kind is list and isinstance(value, str) else value,
+        kind,
+        least=schema.get("minimum"),
+        most=schema.get("maximum"),
+        choices=text.get("enum", ()),
+        longest=text.get("maxLength"),
+        may_be_empty=not {"minLength", "pattern", "enum"} & text.keys(),
+    )
+    if kind is list and any("\0" in item for item in value):
+        raise UsageError(f"{name} contains a null character.", hint="Send plain text.")
+    return value
+
+
+def by_name(
+    given: Mapping[str, Any],
+    known: Collection[str],
+    aliases: Mapping[str, str] | None = None,
+    *,
+    refuse: Callable[[str], UsageError] | None = None,
+) -> dict[str, Any]:
+    """The given values under their names instead of aliases, without those that are None. An unknown or repeated name
+    raises UsageError. `refuse` makes the error for an unknown name.
+    """
+    values: dict[str, Any] = {}
+    for written, value in given.items():
+        name = (aliases or {}).get(written, written)
+        if name not in known:
+            raise refuse(written) if refuse else unknown(written, known, aliases or ())
+        if name in values:
+            raise repeated(name)
+        if value is not None:
+            values[name] = value
+    return values
+
+
+def require(names: Iterable[str], given: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in given:
+            raise UsageError(f"{name} is missing.", hint="It has to be named.")
+
+
 def _is_a(value: Any, kind: type) -> bool:
     if kind is list:
         return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
@@ -82,6 +134,10 @@ def unknown(given: str, known: Iterable[str], aliases: Iterable[str] = (), noun:
 
 def empty(name: str) -> UsageError:
     return UsageError(f"{name} is empty.", hint="Name a value, or leave it out.")
+
+
+def repeated(name: str) -> UsageError:
+    return UsageError(f"{name} is given more than once.", hint="Give it once.")
 
 
 def from_text(text: str, kind: type) -> Any:

@@ -17,12 +17,12 @@ import anyio
 from anyio.to_thread import run_sync
 
 from kebab._version import __version__
-from kebab.core.checking import checked, unknown
+from kebab.core.checking import by_name
 from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, Refused, TimedOut, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.search.lookup import Opened, open_cited
-from kebab.search.options import ALIASES, FILTERS, SearchRequest
+from kebab.search.options import FILTER_ALIASES, FILTERS, LIBRARY_LIMIT, LIST_LIMIT, SearchRequest
 from kebab.wire import records, viewed
 from kebab.wire.answers import AnswerV1, answer_v1
 from kebab.wire.libraries import LibraryListV1, library_list_v1
@@ -36,12 +36,6 @@ if TYPE_CHECKING:
     from kebab.knowledge_base import KnowledgeBase
     from kebab.library.libraries import LibraryDocs
     from kebab.library.ranking import LibraryMatch
-
-MOST_DOCUMENTS = 1000
-"""The largest number of documents in one page of a list."""
-MOST_OFFSET = 10**9
-MOST_LIBRARIES = 100
-DEFAULT_LIBRARIES = 10
 
 
 class FilterChoices(NamedTuple):
@@ -92,9 +86,6 @@ class Service:
             raise UsageError(
                 "Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".'
             )
-        if max_tokens is not None:
-            checked("max_tokens", max_tokens, int, least=1, most=MOST_OFFSET)
-        checked("offset", offset, int, least=0, most=MOST_OFFSET)
         if chunk_id is not None:
             fetched = self.kb.fetch_chunk(chunk_id)
         elif doc_id is not None:
@@ -136,18 +127,17 @@ class Service:
         return answer_v1(self.kb.ask(question, on_text=on_text, stop=stop, **options))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raises an error if search options are wrong. Nothing is searched."""
-        SearchRequest.from_options(options).filters()
+        """Raises an error if search options are wrong, or if the library does not exist. Nothing is searched."""
+        request = SearchRequest.from_options(options)
+        (request if request.library is None else self.kb.libraries.resolved(request)).filters()
 
     # --- lists
 
-    def documents(self, options: Mapping[str, Any], *, limit: int = 100, offset: int = 0) -> records.ListV1:
+    def documents(
+        self, options: Mapping[str, Any], *, limit: int = LIST_LIMIT["default"], offset: int = 0
+    ) -> records.ListV1:
         """One page of the documents that pass the filters."""
-        checked("limit", limit, int, least=1, most=MOST_DOCUMENTS)
-        checked("offset", offset, int, least=0, most=MOST_OFFSET)
-        for name in options:
-            if ALIASES.get(name, name) not in FILTERS:
-                raise unknown(name, (*FILTERS, "limit", "offset"))
+        options = by_name(options, (*FILTERS, "limit", "offset"), FILTER_ALIASES)
         filters = self.kb.filters_of(SearchRequest.from_options(options))
         found = self.kb.documents(filters, limit=limit, offset=offset)
         return records.list_v1("docs", self.kb.count_documents(filters), found, offset=offset)
@@ -172,9 +162,10 @@ class Service:
     def libraries(self) -> LibraryListV1:
         return library_list_v1(self.kb.libraries.all())
 
-    def find_libraries(self, name: str, query: str | None = None, limit: int = DEFAULT_LIBRARIES) -> list[LibraryMatch]:
+    def find_libraries(
+        self, name: str, query: str | None = None, limit: int = LIBRARY_LIMIT["default"]
+    ) -> list[LibraryMatch]:
         """Libraries by name, the likeliest first, as plain records: callers show them as wire objects or as text."""
-        checked("limit", limit, int, least=1, most=MOST_LIBRARIES)
         return self.kb.libraries.search(name, query, limit)
 
     def library_docs(self, library_id: str, query: str, *, type: str | None = None, **paging: Any) -> LibraryDocs:

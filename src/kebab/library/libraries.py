@@ -15,10 +15,10 @@ from kebab.analysis.language import is_stop_word
 from kebab.analysis.orders import reads_like_orders
 from kebab.config.loading import cache_folder
 from kebab.core.addresses import without_password
-from kebab.core.checking import checked, close_to
+from kebab.core.checking import checked, checked_argument, close_to
 from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing, UsageError
-from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet, LibraryVersion
+from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
 from kebab.core.notices import Notice, Says
 from kebab.core.query_tree import parse
 from kebab.core.search import MAX_QUERY_CHARS, SearchFilters
@@ -27,7 +27,15 @@ from kebab.library.formatters import BETWEEN_PARTS, snippet_text
 from kebab.library.ranking import LibraryMatch, is_allowed, ranked, refuse_other_organisations
 from kebab.library.snippets import make_snippet
 from kebab.library.versions import Choice, choose, latest_first, likeness, ordered, same_version, shortened
-from kebab.search.options import SearchRequest, join_library, split_library
+from kebab.search.options import (
+    LIBRARY_LIMIT,
+    PAGE,
+    SNIPPET_KIND,
+    TOKENS,
+    SearchRequest,
+    join_library,
+    split_library,
+)
 from kebab.search.pipeline import lexical_index, search_in
 from kebab.sources.git_repository import source_url
 
@@ -114,7 +122,7 @@ class SearchService:
         if not name or self._reading is None:
             return []
         if limit is not None:
-            checked("limit", limit, int, least=1)
+            checked_argument("limit", limit, LIBRARY_LIMIT)
         index = lexical_index(self._reading, self._session.settings)
         trees = [parse(preprocess(text)) for text in dict.fromkeys((name, query or "")) if text.strip()]
         searched = [library for library in self.libraries() if library.is_searchable]
@@ -156,7 +164,8 @@ class SearchService:
         In lexical mode, which needs no model, no `version_id` means all versions. In hybrid mode it means the default
         branch, `cursor` continues a list, and unrelated snippets are left out.
         """
-        _check_kind(type)
+        if type is not None:
+            checked_argument("type", type, SNIPPET_KIND)
         checked("limit", limit, int, least=1, most=_FARTHEST)
         checked("offset", offset, int, least=0, most=_FARTHEST)
         library = self.find(repository_id)
@@ -230,11 +239,6 @@ def _may_be_half_typed(words: list[str]) -> bool:
     inside_quotes = sum(word.count('"') for word in words) % 2 == 1 or last.endswith('"')
     is_word = len(last) >= _LEAST_PREFIX and last[-1].isalnum() and sum(map(str.isalnum, last)) >= _LEAST_PREFIX
     return is_word and last not in _OPERATORS and not is_stop_word(last) and not inside_quotes
-
-
-def _check_kind(kind: str | None) -> None:
-    if kind is not None:
-        checked("type", kind, str, choices=SNIPPET_KINDS)
 
 
 def close_id(wanted: str, known: Sequence[str]) -> str | None:
@@ -360,10 +364,8 @@ class Libraries:
         page: int = 1,
     ) -> LibraryDocs:
         """The best snippets of one version: as many whole ones as fit into `tokens`. `library` may end in /version."""
-        _check_kind(kind)
-        budget = DEFAULT_TOKENS if tokens is None else tokens
-        checked("tokens", budget, int, least=1)
-        checked("page", page, int, least=1)
+        budget = checked_argument("tokens", TOKENS["default"] if tokens is None else tokens, TOKENS)
+        checked_argument("page", page, PAGE)
         with self.service() as service:
             found, choice = service.choose(library, version, project)
             most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
@@ -383,9 +385,6 @@ class Libraries:
 
 
 # --- the version, and the snippets that fit
-
-
-DEFAULT_TOKENS = 5000
 
 
 class LibraryDocs(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
-from kebab.core.checking import checked, empty, from_text, unknown
+from kebab.core.checking import by_name, checked, empty, from_text, repeated, unknown
 from kebab.core.errors import UsageError
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.search import (
@@ -311,15 +311,12 @@ class SearchRequest(NamedTuple):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], defaults: "SearchRequest | None" = None) -> "SearchRequest":
-        """A checked request; the error for an unknown name or value lists the valid ones."""
-        values: dict[str, Any] = {} if defaults is None else defaults._asdict()
-        for given, value in options.items():
-            name = ALIASES.get(given, given)
-            if name not in OPTIONS:
-                raise unknown_option(given)
-            if value is not None:
-                values[name] = _checked_option(name, value)
-        return cls(**values)
+        """A checked request; the error for an unknown name or value lists the valid ones. `defaults` has the values of
+        options that are not given.
+        """
+        given = by_name(options, OPTIONS, ALIASES, refuse=unknown_option)
+        values = {name: _checked_option(name, value) for name, value in given.items()}
+        return (defaults or cls())._replace(**values)
 
     def filters(self) -> SearchFilters:
         """The filters that these options say. A filter's name is that of its option, or an alias of it."""
@@ -341,6 +338,7 @@ KINDS = {name: _KINDS[hint.__origin__] for name, hint in SearchRequest.__annotat
 """str, int, float, bool, or list for several texts."""
 ALIASES = {alias: name for name, option in OPTIONS.items() for alias in option.aliases}
 FILTERS = tuple(name for name, option in OPTIONS.items() if option.is_filter)
+FILTER_ALIASES = {alias: name for alias, name in ALIASES.items() if name in FILTERS}
 _TAGS = ("tags_any", "tags_all", "exclude_tag")
 
 
@@ -389,7 +387,7 @@ def read_texts(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         name = ALIASES.get(written, written)
         kind = KINDS.get(name, str)
         if len(texts) > 1 and kind is not list:
-            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
+            raise repeated(name)
         values[written] = list(texts) if len(texts) > 1 else from_text(texts[0], kind)
     return values
 
@@ -433,6 +431,25 @@ def _or_null(name: str, schema: dict[str, Any]) -> dict[str, Any]:
             "description": schema["description"],
         }
     return {**schema, "type": [schema["type"], "null"], **({"enum": [*choices, None]} if choices else {})}
+
+
+# --- parameters of other operations, as JSON Schemas
+
+
+def _whole(least: int, most: int, default: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "maximum": most, "default": default}
+
+
+OFFSET = _schema("offset")
+MAX_TOKENS = _schema("max_tokens")
+LIST_LIMIT = _whole(1, 1000, 100)
+"""How many documents of a list."""
+LIBRARY_LIMIT = _whole(1, 100, 10)
+"""How many libraries that have a name."""
+TOKENS = _whole(1, 10**6, 5000)
+"""The budget for one page of a library's documentation."""
+PAGE = _whole(1, 10**6, 1)
+SNIPPET_KIND = {"type": "string", "enum": list(SNIPPET_KINDS)}
 
 
 # --- values with a form of their own

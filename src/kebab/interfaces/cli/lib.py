@@ -14,10 +14,10 @@ from kebab.core.libraries import SNIPPET_KINDS, Library, LibraryVersion
 from kebab.core.search import SUSPICIOUS
 from kebab.ingest.report import IngestReport
 from kebab.interfaces.cli.ingest import IngestProgress, progress_of, progress_option, say_skipped, say_vectors
-from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, option, wants_json
+from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, option, wants_json, within
 from kebab.interfaces.cli.render import counted, done, print_verbatim, printed_as_json, remark, say, table
 from kebab.library.formatters import libraries_text, remarks_on, snippets_text
-from kebab.library.libraries import DEFAULT_TOKENS
+from kebab.search.options import LIBRARY_LIMIT, PAGE, TOKENS
 from kebab.wire.libraries import library_docs_v1, library_list_v1, library_search_v1
 from kebab.wire.reports import ingest_report_v1
 
@@ -117,7 +117,7 @@ def lib_list() -> None:
 @command("search", within=lib_command, example="kb lib search widget\nkb lib search widget --query 'round gauges'")
 @click.argument("name")
 @option("--query", help="What is wanted of it: libraries that speak of this are found too.")
-@option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many libraries.")
+@option("--limit", **within(LIBRARY_LIMIT), show_default=True, help="How many libraries.")
 def lib_search(name: str, query: str | None, limit: int) -> None:
     """Find libraries by name, description or what their documentation says."""
     found = knowledge_base().libraries.search(name, query, limit)
@@ -136,17 +136,9 @@ def lib_search(name: str, query: str | None, limit: int) -> None:
 )
 @click.argument("library", metavar="/OWNER/PROJECT[/VERSION]")
 @click.argument("query")
-@option(
-    "--tokens", type=click.IntRange(1), default=DEFAULT_TOKENS, show_default=True, help="Budget for whole snippets."
-)
+@option("--tokens", **within(TOKENS), show_default=True, help="Budget for whole snippets.")
 @option("--type", "kind", type=click.Choice(SNIPPET_KINDS), help="Only code, or only prose.")
-@option(
-    "--page",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="The next whole snippets, up to the same budget.",
-)
+@option("--page", **within(PAGE), show_default=True, help="The next whole snippets, up to the same budget.")
 @option(
     "--project",
     type=click.Path(file_okay=False),

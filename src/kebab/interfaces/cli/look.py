@@ -6,17 +6,18 @@ from typing import Any
 
 import click
 
+from kebab.core.notices import Says
 from kebab.core.records import NOT_CHECKED, SourceRecord
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.cli.options import command, group, knowledge_base, option
+from kebab.interfaces.cli.options import command, group, knowledge_base, option, within
 from kebab.interfaces.cli.render import counted, follow_up, print_verbatim, printed_as_json, remark, say, table
 from kebab.interfaces.cli.search import given, search_options
 from kebab.search.filters import unmatched_filters
 from kebab.search.lookup import Fetched
-from kebab.search.options import FILTERS, SearchRequest
+from kebab.search.options import FILTERS, LIST_LIMIT, OFFSET, SearchRequest
 from kebab.wire.records import chunk_inspection_v1, doc_summary_v1, fetch_result_v1, list_v1, verify_report_v1
 
-_NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"
+_NOTHING_YET = Says.EMPTY_CORPUS.sentence
 _SHORT_COMMIT = 10
 
 
@@ -47,13 +48,13 @@ def libraries_listed(context: click.Context) -> Any:
     after="Not older.",
     before="Older than.",
 )
-@option("--limit", type=click.IntRange(min=0), help="At most this many.")
-@option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
+@option("--limit", **within({**LIST_LIMIT, "default": None}), help="At most this many.")
+@option("--offset", **within({**OFFSET, "default": 0}), help="Leave out this many.")
 def list_docs(limit: int | None, offset: int, **options: Any) -> None:
     """List documents."""
     kb = knowledge_base()
     filters = kb.filters_of(SearchRequest.from_options(given(options)))
-    documents = kb.documents(filters, limit=-1 if limit is None else limit, offset=offset)
+    documents = kb.documents(filters, limit=limit, offset=offset)
     total = kb.count_documents(filters)
     if printed_as_json(list_v1("docs", total, documents, offset=offset)):
         return

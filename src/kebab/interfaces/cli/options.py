@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kebab.core.checking import checked, from_text
+from kebab.core.checking import Schema, checked, from_text, repeated
 from kebab.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +30,17 @@ class CheckedOption(click.Option):
         """The first long flag of the option, without the leading dashes."""
         return next((name for name in self.opts if name.startswith("--")), self.opts[0]).lstrip("-")
 
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Makes click collect all values of an option, instead of ignoring all but the last."""
+        is_repeatable, self.multiple = self.multiple, not (self.is_flag or self.count)
+        super().add_to_parser(parser, ctx)
+        self.multiple = is_repeatable
+
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        if isinstance(value, list) and not self.multiple:
+            if len(value) > 1:
+                raise repeated(self.flag.replace("-", "_"))
+            [value] = value
         kind = _KINDS.get(self.type.name)
         if kind is None or not isinstance(value, str):
             return super().type_cast_value(ctx, value)
@@ -43,6 +53,11 @@ class CheckedOption(click.Option):
 
 
 option = partial(click.option, cls=CheckedOption)
+
+
+def within(schema: Schema) -> dict[str, Any]:
+    """The attributes of an option that takes a whole number, as its JSON Schema says."""
+    return {"type": click.IntRange(schema["minimum"], schema["maximum"]), "default": schema["default"]}
 
 
 class _Command(click.Command):

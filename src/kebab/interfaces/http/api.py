@@ -19,15 +19,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from kebab.core import deadline, errors
-from kebab.core.checking import empty, from_text, unknown
+from kebab.core.checking import KINDS, by_name, checked_argument, empty, from_text, repeated, require
 from kebab.core.errors import Internal, KebabError, TimedOut, UsageError
 from kebab.core.text import json_values
-from kebab.interfaces.arguments import KINDS, checked_argument, require
 from kebab.interfaces.bulk import answer_line, line_id
 from kebab.interfaces.http.ingest_jobs import IngestJobs
-from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET, Service, Workers
+from kebab.interfaces.service import Service, Workers
 from kebab.search import options as search_options
-from kebab.search.options import ALIASES, SearchRequest
+from kebab.search.options import LIST_LIMIT, MAX_TOKENS, OFFSET, SearchRequest
 from kebab.wire import to_json
 from kebab.wire.errors import error_v1
 
@@ -99,17 +98,21 @@ def texts_of(request: Request) -> dict[str, list[str]]:
 
 def values_given(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     """The checked parameters of the path and the query. Unknown, repeated, empty or missing ones raise UsageError."""
-    values = dict(request.path_params)
-    known = [name for name in parameters if name not in values]
-    for name, texts in texts_of(request).items():
-        if name not in known:
-            raise unknown(name, known)
+    known = {name: parameter for name, parameter in parameters.items() if name not in request.path_params}
+    values = request.path_params | checked_texts(by_name(texts_of(request), known), known)
+    require((name for name, parameter in parameters.items() if parameter.required), values)
+    return values
+
+
+def checked_texts(given: Mapping[str, list[str]], parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """The checked values of parameters from an address. Repeated or empty ones raise UsageError."""
+    values = {}
+    for name, texts in given.items():
         if len(texts) > 1:
-            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
+            raise repeated(name)
         if not texts[0].strip():
             raise empty(name)
         values[name] = checked_text(name, texts[0], parameters[name].schema)
-    require((name for name, parameter in parameters.items() if parameter.required), values)
     return values
 
 
@@ -139,19 +142,9 @@ _EVENT_SECONDS = 0.2
 _TEXT = {"type": "string", "minLength": 1, "pattern": search_options.SOMETHING}
 _PATH = {"type": "string", "pattern": rf"^[^\x00]*{search_options.SOMETHING}[^\x00]*$"}
 _KEY = Parameter(_TEXT, required=True)
-_OFFSET = Parameter({"type": "integer", "minimum": 0, "maximum": MOST_OFFSET})
-_PAGE = {
-    "limit": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": 100}),
-    "offset": _OFFSET,
-}
-_MAX_TOKENS = Parameter({"type": "integer", "minimum": 1, "maximum": MOST_OFFSET})
+_PAGE = {"limit": Parameter(LIST_LIMIT), "offset": Parameter(OFFSET)}
 _CITATION = Parameter({**_TEXT, "pattern": r"^[^\s#:][^#:]*#L[1-9][0-9]{0,6}$"}, required=True)
 _QUESTION = {"type": "string", "pattern": search_options.SOMETHING, "description": "In a sentence."}
-_OF_ASK = (
-    *("mode", "k", *search_options.FILTERS, "doc", "library", "snippet_type"),
-    *("match", "fusion", "rerank", "max_tokens", "explain"),
-)
-"""The search options that choose the passages of an answer."""
 _NOTHING: Mapping[str, Parameter] = {}
 
 
@@ -196,7 +189,7 @@ class Api:
                 service.fetch,
                 "The text of a document (by id or path), or of a citation in it, within a budget of tokens",
                 "fetch_result",
-                {"uri": _KEY, "max_tokens": _MAX_TOKENS, "offset": _OFFSET},
+                {"uri": _KEY, "max_tokens": Parameter(MAX_TOKENS), "offset": Parameter(OFFSET)},
             ),
             get("v1/sources", service.sources, "The places that were ingested", "list"),
             get("v1/tags", service.tags, "Tags, the most used first", "list"),
@@ -224,7 +217,7 @@ class Api:
         ]
 
     def ask_endpoints(self) -> list[Endpoint]:
-        names = [name for name in search_options.OPTIONS if name in _OF_ASK]
+        names = [name for name in search_options.OPTIONS if name != "query"]
         parameters = {name: Parameter(schema) for name, schema in search_options.schemas(names).items()}
         body = _object({"question": _QUESTION, **search_options.json_schemas(names)}, required=["question"])
         summary = (
@@ -249,11 +242,7 @@ class Api:
 
     async def documents(self, request: Request) -> Response:
         parameters = texts_of(request)
-        page = {
-            name: checked_text(name, ",".join(parameters.pop(name)), parameter.schema)
-            for name, parameter in _PAGE.items()
-            if name in parameters
-        }
+        page = checked_texts({name: parameters.pop(name) for name in _PAGE if name in parameters}, _PAGE)
         options = search_options.read_texts(parameters)
         return json_response(await self.workers.run(self.service.documents, options, **page))
 
@@ -272,7 +261,7 @@ class Api:
             hint = 'Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.'
             raise UsageError("There are no queries.", hint=hint)
         _check_count(lines)
-        self.service.check_options(options)
+        await self.workers.run(self.service.check_options, options)
         answers = [line async for line in self._answer_lines(lines, SearchRequest.from_options(options))]
         body = '{"schema_version": "bulk_response.v1", "responses": [' + ",".join(answers) + "]}"
         return Response(body, media_type="application/json")
@@ -297,10 +286,7 @@ class Api:
         question = options.pop("question", None)
         if not isinstance(question, str) or not question.strip():
             raise UsageError("There is no question.", hint="For example /api/v1/ask?question=How+do+I+undo+a+commit")
-        self.service.check_options(options)  # before the stream, to set the HTTP status
-        for name in options:
-            if ALIASES.get(name, name) not in _OF_ASK:
-                raise unknown(name, _OF_ASK, noun="search option")
+        await self.workers.run(self.service.check_options, options)  # before the stream, to set the HTTP status
         accepted = request.headers.get("accept", "")
         if "application/json" in accepted and EVENTS.media not in accepted:
             return json_response(await self.patient.run(self.service.ask, question, options, stop=deadline.is_over))
@@ -343,12 +329,7 @@ class Api:
         self.service.require_write()
         sent = await json_object(request, '{"paths": ["/home/me/notes"]}')
         schemas = _INGEST["properties"]
-        for given in sent:
-            if given not in schemas:
-                raise unknown(given, schemas)
-        values = {
-            name: checked_argument(name, value, schemas[name]) for name, value in sent.items() if value is not None
-        }
+        values = {name: checked_argument(name, value, schemas[name]) for name, value in by_name(sent, schemas).items()}
         job = self.jobs.start(tuple(values.get("paths", ())), values.get("name"), values.get("embed", True))
         return json_response(job, 202)
 

@@ -12,12 +12,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from kebab.core import errors
-from kebab.core.libraries import SNIPPET_KINDS
 from kebab.interfaces.http.api import Answer, Endpoint, Parameter, Schema, getting, json_response, values_given
-from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_LIBRARIES, Service, Workers
+from kebab.interfaces.service import Service, Workers
 from kebab.library.formatters import snippets_text
-from kebab.library.libraries import DEFAULT_TOKENS
-from kebab.search.options import LIBRARY, SOMETHING
+from kebab.search.options import LIBRARY, LIBRARY_LIMIT, PAGE, SNIPPET_KIND, SOMETHING, TOKENS
 from kebab.wire import libraries as wire
 
 _MOST = 500
@@ -28,16 +26,9 @@ _FAILS = (errors.NotFound, errors.StillIndexing, errors.SourceError)
 _STATES = {"pending": "initial", "indexing": "processing", "indexed": "finalized", "failed": "error"}
 
 
-_LIMIT = {"type": "integer", "minimum": 1, "maximum": MOST_LIBRARIES, "default": DEFAULT_LIBRARIES}
-_TOKENS = {"type": "integer", "minimum": 1, "maximum": 10**6, "default": DEFAULT_TOKENS}
-_PAGE = {"type": "integer", "minimum": 1, "maximum": 10**6, "default": 1}
 _NAMING = {"libraryName": Parameter(_NAME, required=True), "query": Parameter(_NAME)}
 _ASKING = {"libraryId": Parameter(_ID, required=True), "query": Parameter(_NAME, required=True)}
-_PAGING = {
-    "type": Parameter({"type": "string", "enum": list(SNIPPET_KINDS)}),
-    "tokens": Parameter(_TOKENS),
-    "page": Parameter(_PAGE),
-}
+_PAGING = {"type": Parameter(SNIPPET_KIND), "tokens": Parameter(TOKENS), "page": Parameter(PAGE)}
 _SHAPE = {"type": Parameter({"type": "string", "enum": ["json", "txt"], "default": "txt"})}
 
 
@@ -49,7 +40,11 @@ class LibrariesApi:
     def endpoints(self) -> list[Endpoint]:
         get = partial(getting, self.workers)
         context = (Answer({"type": "string"}, "text/plain"), Answer(_CONTEXT_V2))
-        limited, paged, shaped = {**_NAMING, "limit": Parameter(_LIMIT)}, {**_ASKING, **_PAGING}, {**_ASKING, **_SHAPE}
+        limited, paged, shaped = (
+            {**_NAMING, "limit": Parameter(LIBRARY_LIMIT)},
+            {**_ASKING, **_PAGING},
+            {**_ASKING, **_SHAPE},
+        )
         summary = "Snippets of a library's documentation, within a budget of tokens"
         summary_v2 = "Snippets of a library's documentation, for existing clients"
         return [
@@ -61,9 +56,8 @@ class LibrariesApi:
         ]
 
     def _search(self, **values: Any) -> wire.LibrarySearchV1:
-        name, query = values["libraryName"], values.get("query")
-        limit = values.get("limit", DEFAULT_LIBRARIES)
-        return wire.library_search_v1(name, query, self.service.find_libraries(name, query, limit))
+        name, query = values.pop("libraryName"), values.pop("query", None)
+        return wire.library_search_v1(name, query, self.service.find_libraries(name, query, **values))
 
     def _docs(self, **values: Any) -> wire.LibraryDocsV1:
         place, query = values.pop("libraryId"), values.pop("query")

@@ -10,18 +10,27 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kebab.core import deadline
-from kebab.core.checking import from_text, unknown
+from kebab.core.checking import KINDS, Schema, by_name, checked_argument, from_text, require, unknown
 from kebab.core.errors import UsageError
-from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.ports import Progress
 from kebab.core.search import SUSPICIOUS
 from kebab.core.text import estimate_tokens, one_line, whole_characters
-from kebab.interfaces.arguments import KINDS, Schema, checked_argument, require
-from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_DOCUMENTS, MOST_LIBRARIES, Service
+from kebab.interfaces.service import Service
 from kebab.library.formatters import libraries_text, remarks_on, snippets_text
-from kebab.library.libraries import DEFAULT_TOKENS
 from kebab.search import options as search_options
-from kebab.search.options import ALIASES, split_library, unknown_option
+from kebab.search.options import (
+    ALIASES,
+    FILTER_ALIASES,
+    LIBRARY_LIMIT,
+    LIST_LIMIT,
+    MAX_TOKENS,
+    OFFSET,
+    PAGE,
+    SNIPPET_KIND,
+    TOKENS,
+    split_library,
+    unknown_option,
+)
 from kebab.wire import to_json
 from kebab.wire.answers import AnswerCitationV1, AnswerV1
 from kebab.wire.errors import ErrorV1
@@ -91,24 +100,13 @@ class Tool(NamedTuple):
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the arguments for `run`: checked, and without aliases and nulls."""
-        schemas, values = self.schemas, dict[str, Any]()
-        for written, value in given.items():
-            name = self.aliases.get(written, written)
-            if name not in schemas:
-                raise self._unknown(whole_characters(written))
-            if value is None:
-                continue
-            if name in values:
-                raise UsageError(f"{name} is given twice, once as {written}.", hint="Give it once.")
-            value = _storable(value)
-            # Models sometimes send numbers and booleans as texts.
-            values[name] = from_text(value, KINDS[schemas[name]["type"]]) if isinstance(value, str) else value
+        schemas = self.schemas
+        values = by_name(_storable(given), schemas, self.aliases, refuse=self._unknown)
+        for name, value in values.items():
+            if isinstance(value, str):  # models sometimes send numbers and booleans as texts
+                value = from_text(value, KINDS[schemas[name]["type"]])
+            values[name] = checked_argument(name, value, schemas[name]) if name in self.arguments else value
         require(self.required, values)
-        for name, schema in self.arguments.items():
-            if name in values:
-                value = values[name]  # one text instead of a list becomes a list of one
-                is_one = schema["type"] == "array" and isinstance(value, str)
-                values[name] = checked_argument(name, [value] if is_one else value, schema)
         return values
 
     def _unknown(self, written: str) -> UsageError:
@@ -160,11 +158,6 @@ def how_many_fit(items: list[Any], room: int = ROOM) -> int:
     return len(items)
 
 
-def _whole(least: int, most: int, default: int, description: str) -> dict[str, Any]:
-    bounds = {"minimum": least, "maximum": most, "default": default}
-    return {"type": "integer", **bounds, "description": description}
-
-
 _FETCH_TOKENS = 8000
 _LIST_LIMIT = 50
 _MOST_FAILED = 50
@@ -181,10 +174,11 @@ _LIBRARY_ID = {
     "description": "/owner/project, or /owner/project/version, as resolve-library-id gives it.",
 }
 _ID_NAMES = ("context7CompatibleLibraryID", "libraryId", "libraryID", "libraryName", "library")
+_NEXT = {**OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."}
 _BUDGET: dict[str, Any] = {
-    "tokens": _whole(1, 10**6, DEFAULT_TOKENS, "Whole snippets up to so many."),
-    "type": {"type": "string", "enum": list(SNIPPET_KINDS), "description": "Only code, or only prose."},
-    "page": _whole(1, 10**6, 1, "The next snippets, up to the same budget."),
+    "tokens": {**TOKENS, "description": "Whole snippets up to so many."},
+    "type": {**SNIPPET_KIND, "description": "Only code, or only prose."},
+    "page": {**PAGE, "description": "The next snippets, up to the same budget."},
 }
 
 
@@ -232,8 +226,8 @@ def _with_few_copies(hits: list[SearchHitV1]) -> list[SearchHitV1]:
         "uri": {**_TEXT, "description": "A citation, or the path of a document."},
         "doc_id": {**_TEXT, "description": "A document, by its id or path."},
         "chunk_id": {**_TEXT, "description": "A passage, by the id that a hit has."},
-        "max_tokens": _whole(1, 10**9, _FETCH_TOKENS, "At most about this many."),
-        "offset": _whole(0, 10**9, 0, "Where to read on: next_offset of the page before."),
+        "max_tokens": {**MAX_TOKENS, "default": _FETCH_TOKENS, "description": "At most about this many."},
+        "offset": _NEXT,
     },
     aliases=dict.fromkeys(("id", "path", "citation"), "uri")
     | {"document_id": "doc_id", "tokens": "max_tokens", "cursor": "offset"},
@@ -271,11 +265,11 @@ def _ask(call: Call) -> Answer:
     "List documents",
     "list",
     arguments={
-        "limit": _whole(1, MOST_DOCUMENTS, _LIST_LIMIT, "How many."),
-        "cursor": _whole(0, 10**9, 0, "Where to read on: next_offset of the page before."),
+        "limit": {**LIST_LIMIT, "default": _LIST_LIMIT, "description": "How many."},
+        "cursor": _NEXT,
     },
     options=_FILTERS,
-    aliases={**{alias: name for alias, name in ALIASES.items() if name in _FILTERS}, "offset": "cursor", "k": "limit"},
+    aliases={**FILTER_ALIASES, "offset": "cursor", "k": "limit"},
 )
 def _list_documents(call: Call) -> Answer:
     """The indexed documents that pass the filters."""
@@ -305,7 +299,7 @@ def _status(call: Call) -> Answer:
     arguments={
         "libraryName": {**_NAME, "description": "What the library is called."},
         "query": {**_NAME, "description": "What is wanted of it: libraries that speak of this are found too."},
-        "limit": _whole(1, MOST_LIBRARIES, DEFAULT_LIBRARIES, "How many libraries."),
+        "limit": {**LIBRARY_LIMIT, "description": "How many libraries."},
     },
     required=("libraryName",),
     aliases={"userQuery": "query", "question": "query", "name": "libraryName", "library": "libraryName"},
@@ -313,7 +307,7 @@ def _status(call: Call) -> Answer:
 def _resolve(call: Call) -> Answer:
     """Finds libraries whose documentation is indexed, by name; gives the library id that query-docs takes."""
     name, query = call.values["libraryName"], call.values.get("query")
-    found = call.service.find_libraries(name, query, call.values.get("limit", DEFAULT_LIBRARIES))
+    found = call.service.find_libraries(name, query, call.values.get("limit", LIBRARY_LIMIT["default"]))
     answer = library_search_v1(name, query, found)
     room = how_many_fit(answer.libraries)
     left_out, answer.libraries = len(found) - room, answer.libraries[:room]
