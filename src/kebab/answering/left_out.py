@@ -1,6 +1,4 @@
-"""What was left out of an answer because it reads like orders to a machine: whoever is refused one should know, and see
-for himself.
-"""
+"""Names the passages that were left out of an answer because they read like orders to a machine."""
 
 from __future__ import annotations
 
@@ -14,13 +12,11 @@ _MOST_PLACES = 2
 
 
 def left_out(question: Question, passages: Sequence[Passage]) -> str:
-    """Where it stands, of what has words of the question; empty where there is none."""
+    """The first places of sentences that were left out and have words of the question; empty if there are none."""
     places = dict.fromkeys(
         place_of(passage, sentence).text
         for passage in passages
         for sentence, terms in passage.left_out
         if question.touches(terms | passage.title)
     )
-    if not places:
-        return ""
-    return f"Text was left out because it reads like orders to a machine: {', '.join(list(places)[:_MOST_PLACES])}."
+    return ", ".join(list(places)[:_MOST_PLACES])

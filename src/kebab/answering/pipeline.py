@@ -20,7 +20,7 @@ from kebab.answering.written_check import checked
 from kebab.config.settings import AskSettings
 from kebab.core.answers import Answer
 from kebab.core.errors import TextRefused
-from kebab.core.notices import UNKNOWN_VALUES, Notice
+from kebab.core.notices import UNKNOWN_VALUES, Notice, Says
 from kebab.core.ports import ChatModel, Tokenizer, WordsAlike, Written
 from kebab.core.search import MAX_MEANING_CHARS, SearchHit, SearchResponse
 from kebab.search.options import SearchRequest
@@ -85,14 +85,14 @@ def answer(
     else:
         made = _written(base, evidence.passages, index.tokenizer, dictation.writer, dictation, settings)
     if made.text is None and (unread := left_out(question, evidence.passages)):
-        made = made._replace(notices=(*made.notices, Notice("orders_left_out", unread)))
+        made = made._replace(notices=(*made.notices, Says.ORDERS_LEFT_OUT.notice(unread)))
     return made._replace(explanation=_explained(request, response, evidence))
 
 
 def _nothing_found(query: str, said: Sequence[Notice], index: LexicalIndex | None) -> Refusal:
     if index is None:
         return Refusal("no_evidence", "Nothing has been ingested yet.")
-    if any(notice.code == "unmatched_filter" or notice.code in UNKNOWN_VALUES for notice in said):
+    if Says.UNMATCHED_FILTER.is_in(said) or any(notice.code in UNKNOWN_VALUES for notice in said):
         return Refusal("no_evidence", "No document passes the filters.")
     return (
         Refusal("no_evidence", "Nothing that was ingested is about this.")
@@ -103,7 +103,7 @@ def _nothing_found(query: str, said: Sequence[Notice], index: LexicalIndex | Non
 
 def _is_worth_saying(notice: Notice, query: str) -> bool:
     """What may have been meant by "name" in "what is the name of our dog?" is beside the point."""
-    if notice.code != "did_you_mean":
+    if notice.code != Says.DID_YOU_MEAN.code:
         return True
     words = set(_WORD.findall(query.lower()))
     replaced = {word for other in notice.suggestions for word in words - set(_WORD.findall(other.lower()))}
@@ -215,8 +215,7 @@ def _dictated(
 def _about(written: Written, unknown: set[int]) -> list[Notice]:
     notices = []
     if written.cut_off and written.text.strip():
-        notices.append(Notice("cut_off", "The model had more to say: raise ask.answer_tokens to let it."))
+        notices.append(Says.CUT_OFF.notice())
     if unknown:
-        listed = ", ".join(f"[{marker}]" for marker in sorted(unknown))
-        notices.append(Notice("unknown_markers", f"The model cited sources that it was not given: {listed}."))
+        notices.append(Says.UNKNOWN_MARKERS.notice(", ".join(f"[{marker}]" for marker in sorted(unknown))))
     return notices

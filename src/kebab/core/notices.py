@@ -46,12 +46,23 @@ class Says(Enum):
         "partly_reranked",
         "Only the first {} of {} passages were reranked: search.rerank_seconds allows no more time.",
     )
-    NOTHING_SIMILAR = "nothing_similar", "{}"
+    LEXICAL_INSTEAD = "", "These are lexical results: {}"
+    KEY_TERMS_INSTEAD = "", "Compared by the passage's most telling words{}: {}"
+    """The codes of these two are those of the errors that prevent a search by vectors."""
+
+    NOTHING_SIMILAR = "nothing_similar", "Nothing similar: no other passage{} can be compared with it."
+    NO_KEY_TERMS = "nothing_similar", "Nothing similar: no other passage{} shares a telling word with it."
+    ALL_BELOW_SCORE = "nothing_similar", "No other passage is that similar: all are below the least score."
+    NO_MORE_SIMILAR = "nothing_similar", "No more passages follow."
 
     UNKNOWN_TAG = "unknown_tag", "No document has the tag {}. See: kb list tags"
     UNKNOWN_LANG = "unknown_lang", "No document is in {}."
     UNKNOWN_FORMAT = "unknown_format", "No document is of the format {}."
     UNMATCHED_FILTER = "unmatched_filter", "No document {}."
+
+    CUT_OFF = "cut_off", "The model had more to say: raise ask.answer_tokens to let it."
+    UNKNOWN_MARKERS = "unknown_markers", "The model cited sources that it was not given: {}."
+    ORDERS_LEFT_OUT = "orders_left_out", "Text was left out because it reads like orders to a machine: {}."
 
     STALE_INDEX = (
         "stale_index",
@@ -83,9 +94,9 @@ class Says(Enum):
         self.code = code
         self.sentence = sentence
 
-    def notice(self, *values: object, more: str = "", suggestions: tuple[str, ...] = ()) -> Notice:
-        """A notice whose sentence contains these values, followed by `more`."""
-        return Notice(self.code, self.sentence.format(*values) + more, suggestions)
+    def notice(self, *values: object, code: str = "", more: str = "", suggestions: tuple[str, ...] = ()) -> Notice:
+        """A notice whose sentence contains these values, followed by `more`. `code` is for members without a code."""
+        return Notice(code or self.code, self.sentence.format(*values) + more, suggestions)
 
     def is_in(self, notices: Iterable[Notice]) -> bool:
         return any(notice.code == self.code for notice in notices)

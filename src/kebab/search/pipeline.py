@@ -291,7 +291,7 @@ def _possible_mode(request: SearchRequest, retrievers: Retrievers, notices: list
 
 
 def _lexical_instead(error: ModelError) -> Notice:
-    return Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip())
+    return Says.LEXICAL_INSTEAD.notice(f"{error.message} {error.hint or ''}".strip(), code=error.code)
 
 
 def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_version: str) -> SearchQuery:

@@ -169,23 +169,18 @@ def _ranked(hit: SearchHit, rank: int) -> SearchHit:
 def _by_words_instead(words: Sequence[str], why_not: ModelError) -> Notice:
     more = ", …" if len(words) > _SHOWN_WORDS else ""
     listed = f" ({', '.join(words[:_SHOWN_WORDS])}{more})" if words else ""
-    return Notice(
-        why_not.code,
-        f"Compared by the passage's most telling words{listed}: {why_not.message} {why_not.hint or ''}".strip(),
-    )
+    return Says.KEY_TERMS_INSTEAD.notice(listed, f"{why_not.message} {why_not.hint or ''}".strip(), code=why_not.code)
 
 
 def _nothing(method: Mode, hits: HitList, request: SearchRequest, other_docs: bool) -> Notice:
     if hits:
-        message = "No other passage is that similar: all are below the least score."
-    elif request.offset:
-        message = "No more passages follow."
-    else:
-        where = " of another document" if other_docs else ""
-        filtered = " that passes the filters" if request.filters() else ""
-        does = "can be compared with it" if method == "vector" else "shares a telling word with it"
-        message = f"Nothing similar: no other passage{where}{filtered} {does}."
-    return Says.NOTHING_SIMILAR.notice(message)
+        return Says.ALL_BELOW_SCORE.notice()
+    if request.offset:
+        return Says.NO_MORE_SIMILAR.notice()
+    where = " of another document" if other_docs else ""
+    filtered = " that passes the filters" if request.filters() else ""
+    nothing = Says.NOTHING_SIMILAR if method == "vector" else Says.NO_KEY_TERMS
+    return nothing.notice(f"{where}{filtered}")
 
 
 def key_terms(text: str, index: LexicalIndex) -> list[str]:

@@ -11,7 +11,8 @@ import click
 
 from kebab.core.answers import Answer, AnswerCitation, Claim
 from kebab.core.citations import Citation
-from kebab.core.errors import UsageError
+from kebab.core.errors import UsageError, VectorsOff
+from kebab.core.notices import Says
 from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import follow_up_notices, harmless, print_json, remark, say, shown
@@ -58,7 +59,7 @@ def ask_command(question: tuple[str, ...], **options: Any) -> int:
 
         print_json(answer_v1(answer))
     for notice in answer.notices:
-        if notice.code not in ("vectors_off", "some_words"):
+        if notice.code not in (VectorsOff.code, Says.SOME_WORDS.code):
             remark(f"note: {notice.message}")
     if not wants_json():
         _print_answer(answer, streamed=bool(written))

@@ -13,8 +13,9 @@ import click
 
 from kebab.config.loading import cache_folder, config_folder
 from kebab.config.writing import set_values
-from kebab.core.errors import UsageError
+from kebab.core.errors import UsageError, VectorsOff
 from kebab.core.files import make_folder
+from kebab.core.notices import Says
 from kebab.core.search import DEFAULT_K, MAX_K
 from kebab.evaluation import files
 from kebab.evaluation.comparison import compare
@@ -30,10 +31,11 @@ from kebab.knowledge_base import KnowledgeBase
 from kebab.search.options import SearchRequest
 from kebab.wire import evaluation as wire
 
-_ABOUT_ONE_QUERY = frozenset(
-    {"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"}
+_ABOUT_ONE_QUERY = (
+    *(Says.SOME_WORDS, Says.SIMILAR_ONLY, Says.FAR_AWAY, Says.WORDS_ONLY),
+    *(Says.INSISTED, Says.OTHER_SCRIPTS, Says.DID_YOU_MEAN),
 )
-"""Codes of notices about one query. They are not reported for a whole run."""
+"""Notices about one query. They are not reported for a whole run."""
 _MISSES_NAMED = 10
 _RUN = click.Path(path_type=Path, dir_okay=False)
 
@@ -137,9 +139,9 @@ def ingested(folder: Path, golden: files.GoldenSet) -> KnowledgeBase:
 
 def _remark_on(report: wire.EvalReportV1) -> None:
     for code, count in report.notices.items():
-        if code == "vectors_off" and "mode" not in report.configuration.options:
+        if code == VectorsOff.code and "mode" not in report.configuration.options:
             continue  # the user has turned vectors off
-        if code not in _ABOUT_ONE_QUERY:
+        if code not in [says.code for says in _ABOUT_ONE_QUERY]:
             searches = counted(count, "search", "searches")
             remark(f"note: {searches} said {code}; see: kb search {report.queries[0].query!r}")
     if not report.metrics:

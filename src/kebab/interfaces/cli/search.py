@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kebab.core.errors import UsageError
+from kebab.core.errors import UsageError, VectorsOff
+from kebab.core.notices import Says
 from kebab.core.search import SUSPICIOUS, DocumentGroup, Neighbour, Neighbours, SearchHit, SearchResponse
 from kebab.interfaces.cli.options import command, knowledge_base, option, wants_json
 from kebab.interfaces.cli.render import (
@@ -133,14 +134,16 @@ def _answered(kb: KnowledgeBase, request: SearchRequest) -> SearchResponse:
 
 
 def _remarks_on(response: SearchResponse, request: SearchRequest) -> Iterator[str]:
-    messages = {notice.code: notice.message for notice in response.notices}
+    advice = _what_to_try(request)
     for notice in response.notices:
-        if notice.code == "vectors_off" and request.mode is None:
+        if notice.code == VectorsOff.code and request.mode is None:
             continue  # the user has turned vectors off
-        if notice.code != "did_you_mean" or response.hits:  # without hits, the suggestion is part of the last remark
-            yield f"note: {notice.message}"
-    if not response.hits and response.query.strip() and "empty_corpus" not in messages:
-        yield f"No passage matches. {messages.get('did_you_mean') or _what_to_try(request)}"
+        if notice.code == Says.DID_YOU_MEAN.code and not response.hits:
+            advice = notice.message
+            continue
+        yield f"note: {notice.message}"
+    if not response.hits and response.query.strip() and not Says.EMPTY_CORPUS.is_in(response.notices):
+        yield f"No passage matches. {advice}"
 
 
 def _what_to_try(request: SearchRequest) -> str:

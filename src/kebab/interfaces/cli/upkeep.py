@@ -9,6 +9,7 @@ import click
 
 from kebab._version import __version__
 from kebab.core.errors import NotFound, UsageError
+from kebab.core.notices import Says
 from kebab.interfaces.cli.ingest import progress_of, progress_option
 from kebab.interfaces.cli.options import command, is_confirmed, knowledge_base, option
 from kebab.interfaces.cli.render import counted, done, follow_up, has_colour, print_json, printed_as_json, remark, say
@@ -159,7 +160,7 @@ def schema_command(name: str | None) -> None:
     if printed_as_json(SchemaV1(version=__version__, schemas=names, stats=viewed(stats))):
         return
     if stats is None:
-        remark("Nothing has been ingested yet. Begin with: kb ingest FOLDER")
+        remark(Says.EMPTY_CORPUS.sentence)
     else:
         # The field is called "sqlite" in the wire object, but in a cluster it is the engine.
         renamed = {"sqlite": "engine"} if "://" in stats.path else {}

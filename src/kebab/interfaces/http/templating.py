@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from kebab._version import __version__
 from kebab.core.checking import unknown
 from kebab.core.errors import KebabError, NotFound, UsageError
+from kebab.core.notices import Says
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.api import texts_of
 from kebab.interfaces.service import Service, Workers
@@ -51,6 +52,7 @@ class Templates:
         )
         self._environment.globals.update(
             addresses=addresses,
+            Says=Says,
             static=static.address,
             version=__version__,
             has_login=has_login,
