@@ -14,7 +14,7 @@ def test_all_is_sorted_and_complete() -> None:
     assert list(kebab.__all__) == sorted(kebab.__all__)
     assert dir(kebab) == sorted([*kebab.__all__, "open"]), "a star import must not hide the built-in open"
     assert {
-        "Citation", "Embedder", "FusionPolicy", "HybridRetriever", "KnowledgeBase", "LexicalRetriever", "RetrievalDetail", "Retriever", "SearchFilters",
+        "ChunkContext", "Citation", "Embedder", "FusionPolicy", "HitList", "HybridRetriever", "KnowledgeBase", "LexicalRetriever", "RetrievalDetail", "Retriever", "SearchFilters",
         "SearchHit", "SearchQuery", "VectorRetriever", "VectorStore", "__version__",
     } <= set(kebab.__all__)  # fmt: skip
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kebab.core.answers import Answer
     from kebab.core.citations import Citation
     from kebab.core.errors import KebabError
-    from kebab.core.ports import Embedder, Retriever
-    from kebab.core.search import RetrievalDetail, SearchFilters, SearchHit, SearchQuery, SearchResponse
+    from kebab.core.ports import ChunkContext, Embedder, Retriever
+    from kebab.core.search import HitList, RetrievalDetail, SearchFilters, SearchHit, SearchQuery, SearchResponse
     from kebab.core.store_ports import VectorStore
     from kebab.ingest.report import IngestReport
     from kebab.knowledge_base import KnowledgeBase, open_knowledge_base
@@ -35,8 +35,8 @@ _NAMES = {
     "kebab.core.answers": "Answer",
     "kebab.core.citations": "Citation",
     "kebab.core.errors": "KebabError",
-    "kebab.core.ports": "Embedder Retriever",
-    "kebab.core.search": "RetrievalDetail SearchFilters SearchHit SearchQuery SearchResponse",
+    "kebab.core.ports": "ChunkContext Embedder Retriever",
+    "kebab.core.search": "HitList RetrievalDetail SearchFilters SearchHit SearchQuery SearchResponse",
     "kebab.core.store_ports": "VectorStore",
     "kebab.ingest.report": "IngestReport",
     "kebab.knowledge_base": "KnowledgeBase open",
@@ -49,9 +49,11 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 __all__ = [
     "Answer",
+    "ChunkContext",
     "Citation",
     "Embedder",
     "FusionPolicy",
+    "HitList",
     "HybridRetriever",
     "IngestReport",
     "KebabError",

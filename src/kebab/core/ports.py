@@ -28,10 +28,13 @@ class Tokenizer(Protocol):
 
 
 class Retriever(Protocol):
-    """Searches in one mode. Hits are ordered best first."""
+    """Searches in one mode."""
 
-    def search(self, query: SearchQuery) -> HitList: ...
-    def index_version(self) -> str: ...
+    def search(self, query: SearchQuery) -> HitList:
+        """The hits number `query.offset + 1` to `query.offset + query.k`, best first."""
+
+    def index_version(self) -> str:
+        """A text that changes whenever the same query may get other hits. Cursors of an older version are refused."""
 
 
 class ChunkContext(NamedTuple):
