@@ -44,7 +44,7 @@ async def is_cancelled(call: Endless) -> None:
 
 
 @pytest.mark.parametrize("given_up", [times_out, is_cancelled])
-def test_a_worker_can_see_that_its_caller_has_gone(given_up: Callable[[Endless], Awaitable[None]]) -> None:
+def test_work_of_a_disconnected_caller_is_stopped(given_up: Callable[[Endless], Awaitable[None]]) -> None:
     """Regression: a server that was told to stop waited a minute and more for a model that had yet to answer."""
     call = Endless()
 
@@ -56,7 +56,7 @@ def test_a_worker_can_see_that_its_caller_has_gone(given_up: Callable[[Endless],
     asyncio.run(both())
 
 
-def test_ordinary_requests_do_not_wait_for_long_ones() -> None:
+def test_short_requests_do_not_wait_for_long_ones() -> None:
     release = Event()
 
     async def race() -> str:

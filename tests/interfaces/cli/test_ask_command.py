@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.conftest import Kb
 
 
-def test_an_answer_has_its_markers_and_where_they_lead(sample: Kb) -> None:
+def test_an_answer_is_printed_with_markers_and_the_citation_of_each(sample: Kb) -> None:
     ran = sample("ask", "how do I undo the last commit?")
     assert ran.code == 0, ran.err
     assert "[1]" in ran.out
@@ -37,7 +37,7 @@ def test_json_is_answer_v1(sample: Kb) -> None:
     assert (refused.json()["answer"], refused.json()["grounded"]) == (None, False)
 
 
-def test_a_refusal_exits_with_1_and_shows_the_nearest(sample: Kb) -> None:
+def test_a_refusal_exits_with_1_and_shows_the_nearest_passages(sample: Kb) -> None:
     ran = sample("ask", "who pays for the wildcard certificate of the museum in Oslo?")
     assert ran.code == 1
     assert ran.out.startswith("No answer: ")
@@ -45,7 +45,7 @@ def test_a_refusal_exits_with_1_and_shows_the_nearest(sample: Kb) -> None:
     assert "ops/tls-renewal.md" in ran.out
 
 
-def test_filters_are_those_of_search(sample: Kb) -> None:
+def test_ask_accepts_the_filters_of_search(sample: Kb) -> None:
     question = "how do I undo the last commit?"
     assert sample("ask", question, "--path", "git/*").code == 0
     assert sample("ask", question, "--tag", "recipe").code == 1
@@ -57,7 +57,7 @@ def test_explain_shows_evidence_retrieval_and_verdicts(sample: Kb) -> None:
         assert f"\n{beginning}" in out
 
 
-def test_without_a_question_there_is_a_hint(sample: Kb) -> None:
+def test_ask_without_a_question_is_an_error_with_a_hint(sample: Kb) -> None:
     ran = sample("ask", "--json")
     assert ran.code == 2
     assert ran.json()["code"] == "usage"

@@ -28,7 +28,7 @@ def _run(sample: Kb, out: Path, *options: str) -> Any:
     return ran
 
 
-def test_a_run_prints_metrics_by_language_and_type_and_keeps_itself(sample: Kb, tmp_path: Path) -> None:
+def test_a_run_prints_metrics_by_language_and_type_and_writes_its_report(sample: Kb, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     ran = _run(sample, out, "--mode", "lexical", "--ask", "--timings")
     heading, columns, *rows = ran.out.splitlines()
@@ -87,7 +87,7 @@ def test_a_report_is_one_page_beside_the_run(sample: Kb, tmp_path: Path) -> None
     assert elsewhere["paths"] == [str(tmp_path / "other.html")]
 
 
-def test_unknown_ids_stop_the_run_with_the_list(sample: Kb, tmp_path: Path) -> None:
+def test_unknown_ids_in_a_golden_set_are_an_error_that_lists_them(sample: Kb, tmp_path: Path) -> None:
     golden = tmp_path / "golden.yaml"
     golden.write_text(
         "- {id: a, query: x, expected_docs: [gone.md, git/setup.md]}\n- {id: b, query: y, expected_spans: ['lost.md#L1-L2']}\n"
@@ -123,7 +123,7 @@ def test_mistakes_are_clear_errors(sample: Kb, arguments: list[str], code: str) 
     assert error["hint"]
 
 
-def test_a_run_replaces_a_run_and_nothing_else(sample: Kb, tmp_path: Path) -> None:
+def test_the_output_of_a_run_overwrites_only_a_report_of_a_run(sample: Kb, tmp_path: Path) -> None:
     """A golden set is a day's work."""
     golden, out = tmp_path / "golden.yaml", tmp_path / "run.json"
     golden.write_text("- {id: a, query: git, expected_docs: [git/setup.md]}\n")
@@ -135,7 +135,7 @@ def test_a_run_replaces_a_run_and_nothing_else(sample: Kb, tmp_path: Path) -> No
     assert golden.read_text().startswith("- {id: a")
 
 
-def test_a_report_replaces_a_page_and_nothing_else(sample: Kb, tmp_path: Path) -> None:
+def test_the_output_of_a_report_overwrites_only_a_report_page(sample: Kb, tmp_path: Path) -> None:
     golden, out = tmp_path / "golden.yaml", tmp_path / "run.json"
     golden.write_text("- {id: a, query: git, expected_docs: [git/setup.md]}\n")
     assert sample("eval", "run", golden, "--out", out).code == 0
@@ -148,13 +148,13 @@ def test_a_report_replaces_a_page_and_nothing_else(sample: Kb, tmp_path: Path) -
     assert [sample("eval", "report", out).code for _ in range(2)] == [0, 0]
 
 
-def test_without_headings_there_is_nothing_to_suggest(sample: Kb) -> None:
+def test_suggesting_queries_needs_documents_with_headings(sample: Kb) -> None:
     ran = sample("eval", "suggest", "--path", "nowhere/*")
     assert (ran.code, ran.out) == (1, "")
     assert "no headings" in ran.err
 
 
-def test_improved_queries_are_listed_on_request(sample: Kb, tmp_path: Path) -> None:
+def test_eval_compare_lists_improved_queries_on_request(sample: Kb, tmp_path: Path) -> None:
     runs = []
     for k in ("1", "10"):
         runs.append(tmp_path / f"{k}.json")
@@ -167,7 +167,7 @@ def test_improved_queries_are_listed_on_request(sample: Kb, tmp_path: Path) -> N
     assert f"{first}: 0.0000" not in sample("eval", "compare", *runs).out
 
 
-def test_candidates_are_yaml_or_json_and_never_overwrite(sample: Kb, tmp_path: Path) -> None:
+def test_suggested_queries_are_written_as_yaml_or_json_and_overwrite_no_file(sample: Kb, tmp_path: Path) -> None:
     out = tmp_path / "golden.yaml"
     assert sample("eval", "suggest", "-n", "5", "--out", out).out.startswith(f"{out} was written with 5 candidates.")
     assert out.read_text() == sample("eval", "suggest", "-n", "5").out
@@ -177,13 +177,13 @@ def test_candidates_are_yaml_or_json_and_never_overwrite(sample: Kb, tmp_path: P
     assert len(suggestions["suggestions"]) == 5
 
 
-def test_tuning_says_when_nothing_helps(sample: Kb) -> None:
+def test_tuning_reports_if_no_setting_improves_the_results(sample: Kb) -> None:
     ran = sample("eval", "tune", GOLDEN, "--mode", "lexical", "--write")
     assert ran.code == 0, ran.err
     assert ran.out.splitlines()[-1] == "Nothing helps significantly: leave the settings as they are."
 
 
-def test_tuning_writes_what_helps_into_the_config_file(
+def test_tuning_writes_better_settings_into_the_config_file(
     kb: Kb, tmp_path: Path, write_notes: Callable[..., Path]
 ) -> None:
     things = "anchor basket candle dagger engine funnel garden hammer island jacket kettle ladder".split()

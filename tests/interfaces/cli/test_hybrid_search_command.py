@@ -45,7 +45,7 @@ def search(kb: Kb, database: Path, bundled_models: None) -> Kb:
     return run
 
 
-def test_a_question_in_other_words_finds_the_page_that_answers_it(search: Kb) -> None:
+def test_a_question_without_words_of_the_page_finds_the_page_that_answers_it(search: Kb) -> None:
     """Hybrid is what one gets without saying anything."""
     answer = search("how to set up version control", "--json").json()
     assert not any(word in NOTES["git.md"].lower() for word in ("version", "control", "set up"))
@@ -70,7 +70,7 @@ def test_vec_only_gives_vector_results_and_nothing_of_the_text_index(search: Kb)
         )
 
 
-def test_explain_shows_rank_and_score_of_both_sides_and_of_the_fusion_for_every_hit(search: Kb) -> None:
+def test_explain_shows_lexical_vector_and_fused_rank_and_score_of_every_hit(search: Kb) -> None:
     """And that fewer passed the filter than were asked for."""
     shown = search("flour and water", "--explain", "--tag", "kitchen", "--tag", "garden").out
     assert re.search(r"^   lexical: rank 1, score 0\.\d{4}$", shown, re.MULTILINE)
@@ -82,7 +82,7 @@ def test_explain_shows_rank_and_score_of_both_sides_and_of_the_fusion_for_every_
     assert re.search(r"^fewer than asked for by [89]: no more passages match or pass the filters$", shown, re.MULTILINE)
 
 
-def test_a_threshold_of_002_leaves_what_both_sides_have_found(search: Kb) -> None:
+def test_a_threshold_of_002_keeps_only_hits_found_by_words_and_by_meaning(search: Kb) -> None:
     everything = search("install git", "--json").json()["hits"]
     above = search("install git", "--threshold", "0.02", "--json").json()["hits"]
     assert [hit["doc_path"] for hit in above] == ["git.md"]

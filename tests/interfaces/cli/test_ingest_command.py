@@ -96,7 +96,7 @@ def test_no_embed_and_progress_none_are_accepted(kb: Kb, write_notes: Callable[.
     assert ran.err == ""
 
 
-def test_a_name_is_given_once_and_used_by_the_source_filter(kb: Kb, write_notes: Callable[..., Path]) -> None:
+def test_the_name_of_a_new_source_is_kept_and_can_be_filtered_by(kb: Kb, write_notes: Callable[..., Path]) -> None:
     notes = write_notes(FILES)
     assert kb("ingest", notes, "--name", "mine").code == 0
     assert kb("search", "quagga", "--source", "mine", "--json").json()["returned"] == 1
@@ -167,7 +167,9 @@ def test_the_human_report_says_what_was_skipped_and_why(kb: Kb, write_notes: Cal
     assert kb("ingest", "--quiet").out == ""
 
 
-def test_without_a_terminal_one_line_announces_a_long_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_one_line_is_printed_before_many_vectors_are_made(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """An ingest makes all vectors that are missing, whatever it was asked for: a log that stands still looks like a
     failure.
     """

@@ -53,7 +53,7 @@ def test_init_keeps_what_exists_unless_forced(kb: Kb, isolated_home: Path) -> No
     assert "default_k = 10" in config.read_text(encoding="utf-8")
 
 
-def test_init_here_gives_the_folder_an_index_of_its_own(kb: Kb, tmp_path: Path, database: Path) -> None:
+def test_init_here_makes_a_database_in_the_current_folder(kb: Kb, tmp_path: Path, database: Path) -> None:
     project = tmp_path / "project"
     (project / "sub").mkdir(parents=True)
     (project / "note.md").write_text("quagga\n", encoding="utf-8")
@@ -160,7 +160,7 @@ def test_doctor_is_healthy_before_and_after_the_first_ingest_and_names_a_missing
     assert wrong["hint"]
 
 
-def test_doctor_of_nothing_is_healthy(kb: Kb) -> None:
+def test_doctor_without_a_database_reports_no_problem(kb: Kb) -> None:
     assert kb("doctor").code == 0
 
 

@@ -49,13 +49,13 @@ def test_every_command_has_help_with_an_example_and_the_global_options(kb: Kb, c
 
 
 @pytest.mark.parametrize("group", ["list", "fetch", "inspect", "source"])
-def test_a_group_alone_lists_its_commands(kb: Kb, group: str) -> None:
+def test_a_command_group_without_a_command_lists_its_commands(kb: Kb, group: str) -> None:
     ran = kb(group)
     assert ran.code == 2
     assert f"kb {group} " in ran.err.split("One of:")[1]
 
 
-def test_ctrl_c_while_the_program_is_loaded_is_no_traceback() -> None:
+def test_ctrl_c_while_the_program_loads_prints_no_traceback() -> None:
     loading = "import sys, builtins\nreal = builtins.__import__\ndef late(name, *a, **k):\n    if name == 'click': raise KeyboardInterrupt\n    return real(name, *a, **k)\nbuiltins.__import__ = late\nfrom kebab.__main__ import main\nmain()"
     done = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
@@ -68,7 +68,7 @@ def test_help_lists_every_command_and_no_arguments_mean_help(kb: Kb) -> None:
     assert all(re.search(rf"^  {name} ", shown.out, re.MULTILINE) for name in COMMANDS)
 
 
-def test_the_verbs_are_those_of_the_product(kb: Kb) -> None:
+def test_help_lists_the_main_commands(kb: Kb) -> None:
     shown = kb("--help").out
     assert all(
         f"  {verb} " in shown for verb in ("ingest", "search", "ask", "init", "doctor", "inspect", "list", "eval")
@@ -105,7 +105,7 @@ def test_a_command_name_of_another_program_suggests_ours(kb: Kb, typed: str, mea
     assert kb(typed, "something").err == f"Error: There is no command {typed}.\n  Did you mean: {meant}?\n"
 
 
-def test_every_synonym_names_an_existing_command_and_hides_none() -> None:
+def test_every_suggested_command_exists_and_no_synonym_is_a_command_itself() -> None:
     from click.testing import CliRunner
 
     from kebab.interfaces.cli.main import _COMMANDS, _SYNONYMS, cli

@@ -134,7 +134,7 @@ def test_fts_only_is_lexical_without_a_notice(search: Kb) -> None:
     assert {hit["retrieval"]["vector_rank"] for hit in response["hits"]} == {None}
 
 
-def test_tags_wants_all_and_tag_wants_any(search: Kb) -> None:
+def test_the_option_tags_requires_all_tags_and_tag_any(search: Kb) -> None:
     assert set(hit_paths(search("gnu", "--tags", "ops", "--json"))) == {"ops/deploy.md", "ops/backup.md"}
     assert hit_paths(search("gnu", "--tags", "ops,production", "--json")) == ["ops/deploy.md"]
     assert set(hit_paths(search("gnu", "--tag", "production", "--tag", "rust", "--json"))) == {
@@ -151,11 +151,11 @@ def test_type_code_gives_only_code_and_an_unknown_type_lists_the_valid_ones(sear
 
 
 @pytest.mark.parametrize("option", ["-k", "--k", "--top"])
-def test_the_number_of_hits_has_three_spellings(search: Kb, option: str) -> None:
+def test_k_top_and_long_k_all_set_the_number_of_hits(search: Kb, option: str) -> None:
     assert len(hit_paths(search("gnu", option, "2", "--json"))) == 2
 
 
-def test_default_top_in_the_config_file_sets_the_number(search: Kb, tmp_path: Path, sample: Kb) -> None:
+def test_default_top_in_the_config_file_sets_the_number_of_hits(search: Kb, tmp_path: Path, sample: Kb) -> None:
     assert len(hit_paths(sample("search", "the", "--json"))) == 10
     config = tmp_path / "config.toml"
     config.write_text("[search]\ndefault_top = 1\n", encoding="utf-8")
@@ -177,14 +177,14 @@ def test_no_match_exits_with_0_and_with_the_option_exit_code_with_1(search: Kb) 
     assert search("gnu", "--exit-code").code == 0
 
 
-def test_an_empty_query_is_an_empty_answer_with_a_hint(search: Kb) -> None:
+def test_an_empty_query_prints_no_hits_and_a_hint(search: Kb) -> None:
     for query in ("", "   "):
         ran = search(query)
         assert (ran.code, ran.out) == (0, "returned: 0\n")
         assert "empty" in ran.err
 
 
-def test_an_empty_corpus_is_an_empty_answer_with_a_hint(kb: Kb) -> None:
+def test_a_search_in_an_empty_corpus_prints_no_hits_and_a_hint(kb: Kb) -> None:
     ran = kb("search", "git", "--json")
     assert ran.code == 0
     assert ran.json()["hits"] == []
@@ -220,7 +220,7 @@ def test_a_named_database_that_does_not_exist_is_an_error(kb: Kb, tmp_path: Path
         (["--bulk", "x"], "usage"),
     ],
 )
-def test_every_mistake_is_exit_code_2_with_one_error_object_and_a_hint(
+def test_every_usage_error_exits_with_2_and_prints_one_error_object_with_a_hint(
     search: Kb, arguments: list[str], code: str
 ) -> None:
     ran = search(*arguments, "--json")
@@ -233,7 +233,7 @@ def test_every_mistake_is_exit_code_2_with_one_error_object_and_a_hint(
     assert "Traceback" not in ran.err
 
 
-def test_mode_vector_hybrid_and_default_say_what_is_missing(search: Kb) -> None:
+def test_without_vectors_mode_vector_is_an_error_and_hybrid_prints_a_notice(search: Kb) -> None:
     """Without vectors hybrid answers lexically and says so."""
     default = search("gnu", "--json").json()
     assert (default["mode"], default["method"], [notice["code"] for notice in default["notices"]]) == (
@@ -282,7 +282,7 @@ def test_no_highlight_leaves_the_marks_out(search: Kb) -> None:
     assert search("gnu", "--json", "--no-highlight").json()["hits"][0]["highlights"] == []
 
 
-def test_filters_reach_the_search(search: Kb) -> None:
+def test_filter_options_of_the_command_restrict_the_hits(search: Kb) -> None:
     assert hit_paths(search("gnu", "--path", "ops/*.md", "--exclude-tag", "production", "--json")) == ["ops/backup.md"]
     assert set(hit_paths(search("gnu", "--exclude-path", "ops/**", "--type", "markdown", "--json"))) == {"rust/kb.md"}
     assert hit_paths(search("gnu", "--after", "2024-02-15", "--before", "2024-06-01", "--json")) == ["ops/backup.md"]
@@ -297,7 +297,7 @@ def test_filters_reach_the_search(search: Kb) -> None:
     assert len(hit_paths(search("gnu", "--source", "notes", "--trust-min", "primary", "--json"))) == 4
 
 
-def test_a_cursor_goes_on_where_the_list_was_left(search: Kb) -> None:
+def test_a_cursor_continues_the_list_after_the_previous_page(search: Kb) -> None:
     seen: list[str] = []
     cursor: list[str] = []
     for _ in range(4):
@@ -359,7 +359,7 @@ def test_options_of_the_command_line_are_the_defaults_of_every_bulk_line(search:
     assert (first["returned"], second["returned"]) == (1, 2)
 
 
-def test_hostile_bulk_lines_cost_only_themselves(search: Kb) -> None:
+def test_invalid_bulk_lines_do_not_affect_other_lines(search: Kb) -> None:
     deep = "[" * 100_000
     ran = search(
         "--bulk",
@@ -374,7 +374,7 @@ def test_hostile_bulk_lines_cost_only_themselves(search: Kb) -> None:
     assert (answers[3]["id"], answers[3]["returned"]) == ("z", 4)
 
 
-def test_bulk_of_nothing_is_nothing(search: Kb) -> None:
+def test_bulk_without_input_prints_nothing(search: Kb) -> None:
     ran = search("--bulk", input="\n\n")
     assert (ran.code, ran.out) == (0, "")
 
@@ -404,7 +404,7 @@ def test_open_shows_the_hit_in_the_editor_at_its_line(
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "b.docx"])
-def test_open_gives_what_is_no_text_to_the_program_of_the_system(kb: Kb, tmp_path: Path, name: str) -> None:
+def test_open_opens_files_that_are_not_text_in_the_default_program(kb: Kb, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "papers"
     folder.mkdir()
     (folder / "a.pdf").write_bytes(make_pdf([["Nothing here."], ["A penguin walks."]]))
@@ -436,7 +436,7 @@ def test_open_without_an_editor_a_wrong_number_or_a_missing_editor_is_a_clear_er
         assert "Traceback" not in ran.err
 
 
-def test_a_misspelt_query_is_answered_with_what_may_have_been_meant(search: Kb) -> None:
+def test_a_misspelt_query_without_hits_prints_a_suggestion(search: Kb) -> None:
     ran = search("worksapce")
     assert (ran.code, ran.out) == (0, "returned: 0\n")
     assert ran.err == "No passage matches. Did you mean: workspace?\n"
@@ -449,6 +449,6 @@ def test_a_misspelt_query_is_answered_with_what_may_have_been_meant(search: Kb) 
     assert "note: Did you mean" not in search("worksapce gnu").err
 
 
-def test_bulk_lines_carry_suggestions_too(search: Kb) -> None:
+def test_responses_to_bulk_lines_contain_suggestions(search: Kb) -> None:
     ran = search("--bulk", "--mode", "lexical", input='{"query": "worksapce"}\n{"query": "workspace"}\n')
     assert [[notice["suggestions"] for notice in line["notices"]] for line in ran.json_lines()] == [[["workspace"]], []]

@@ -40,7 +40,7 @@ def search(kb: Kb, copies_db: Path) -> Kb:
     return run
 
 
-def test_copies_are_named_on_one_line_and_the_rest_counted(search: Kb) -> None:
+def test_the_first_copies_of_a_hit_are_named_on_one_line_and_the_rest_counted(search: Kb) -> None:
     ran = search("okapi forest", "--match", "all")
     assert ran.code == 0, ran.err
     named = [line for line in ran.out.splitlines() if "also in:" in line]
@@ -59,7 +59,7 @@ def test_copies_are_in_the_json_with_their_citations(search: Kb) -> None:
         assert copy["citation"]["uri"] == f"{copy['doc_path']}#L1-L3"
 
 
-def test_copies_may_be_shown_one_by_one(search: Kb) -> None:
+def test_with_duplicates_show_copies_are_printed_as_separate_hits(search: Kb) -> None:
     ran = search("okapi", "--duplicates", "show")
     assert "also in" not in ran.out
     assert "returned: 7" in ran.out
@@ -80,7 +80,7 @@ def test_an_unknown_value_for_duplicates_is_a_usage_error(search: Kb) -> None:
     assert "fold, show" in ran.err
 
 
-def test_groups_are_blocks_of_one_document(search: Kb) -> None:
+def test_grouped_hits_are_printed_in_one_block_per_document(search: Kb) -> None:
     out = search("gnu", "--group").out
     assert out.count("doc: long.md (Long)\n") == 1
     assert out.count("doc: more.md (More)\n") == 1
@@ -91,7 +91,7 @@ def test_groups_are_blocks_of_one_document(search: Kb) -> None:
     assert out.endswith("returned: 4\n")
 
 
-def test_groups_in_the_json_name_the_ranks_and_leave_the_hits_in_order(search: Kb) -> None:
+def test_groups_in_the_json_list_ranks_and_the_hits_keep_their_order(search: Kb) -> None:
     grouped, plain = search("gnu", "--group", "--json").json(), search("gnu", "--json").json()
     assert plain["groups"] is None
     assert [hit["chunk_id"] for hit in grouped["hits"]] == [hit["chunk_id"] for hit in plain["hits"]]

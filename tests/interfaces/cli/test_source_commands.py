@@ -44,7 +44,7 @@ def test_sources_without_notes_are_listed_without_them(notes: Kb) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--remove",), ("",)], ids=["--remove", "an empty text"])
-def test_a_note_is_taken_away(notes: Kb, arguments: tuple[str, ...]) -> None:
+def test_source_describe_removes_a_note(notes: Kb, arguments: tuple[str, ...]) -> None:
     notes("source", "describe", "notes", "minutes")
     assert (
         notes("source", "describe", "notes", *arguments).out
@@ -59,7 +59,7 @@ def test_a_note_is_taken_away(notes: Kb, arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("notes",), ("notes", "text", "--remove")])
-def test_it_takes_a_text_or_remove_and_not_both(notes: Kb, arguments: tuple[str, ...]) -> None:
+def test_source_describe_takes_a_text_or_remove_but_not_both(notes: Kb, arguments: tuple[str, ...]) -> None:
     ran = notes("source", "describe", *arguments)
     assert (ran.code, ran.err.splitlines()[0]) == (2, "Error: kb source describe takes a TEXT, or --remove.")
 
@@ -86,7 +86,7 @@ def test_an_explanation_says_that_a_note_matched(notes: Kb) -> None:
     )
 
 
-def test_describing_needs_a_database(kb: Kb) -> None:
+def test_source_describe_without_a_database_is_an_error(kb: Kb) -> None:
     ran = kb("source", "describe", "notes", "text", "--json")
     assert (ran.code, ran.json()["code"]) == (2, "not_found")
 

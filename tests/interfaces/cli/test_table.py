@@ -50,12 +50,12 @@ def test_every_document_is_one_line_that_fits(sample_db: Path, width: int) -> No
         assert "cookin…ugh.md" in sourdough
 
 
-def test_on_the_narrowest_terminal_ids_are_whole_all_the_same(sample_db: Path) -> None:
+def test_ids_are_not_shortened_on_the_narrowest_terminal(sample_db: Path) -> None:
     _, *rows = on_a_terminal(30, "--db", sample_db, "list", "docs", "--limit", "3")
     assert [len(row.split()[0]) for row in rows] == [16, 16, 16]
 
 
-def test_sources_are_one_line_each(sample_db: Path) -> None:
+def test_every_source_is_one_line_that_fits(sample_db: Path) -> None:
     _, *rows = on_a_terminal(80, "--db", sample_db, "list", "sources")
     assert len(rows) == 1
     assert "…" in rows[0]

@@ -46,7 +46,7 @@ class TestSearch:
         assert {**body, "took_ms": 0} == {**expected, "took_ms": 0}
         assert body["returned"] == 3
 
-    def test_options_come_as_text_and_are_checked_as_everywhere(self, client: httpx2.Client) -> None:
+    def test_options_in_a_url_are_converted_from_text_and_checked(self, client: httpx2.Client) -> None:
         parameters = {
             "query": "certificate",
             "type": "markdown",
@@ -77,7 +77,7 @@ class TestSearch:
         body = valid(client.get("api/v1/search", params={"query": "xylophonist"}), "search_response")
         assert body["returned"] == 0
 
-    def test_an_empty_query_is_an_empty_answer(self, client: httpx2.Client) -> None:
+    def test_an_empty_query_over_rest_gives_no_hits_and_a_notice(self, client: httpx2.Client) -> None:
         body = valid(client.get("api/v1/search", params={"query": ""}), "search_response")
         assert body["notices"][0]["code"] == "empty_query"
 
@@ -120,7 +120,7 @@ class TestBulk:
         {"id": "c", "query": "한글", "k": 1},
     )
 
-    def test_queries_are_answered_in_order_and_a_bad_one_in_its_place(self, client: httpx2.Client) -> None:
+    def test_bulk_queries_are_answered_in_order_with_an_error_for_a_bad_one(self, client: httpx2.Client) -> None:
         body = valid(client.post("api/v1/search/bulk", json={"queries": self.LINES, "k": 2}), "bulk_response")
         assert [(answer["id"], answer["schema_version"]) for answer in body["responses"]] == [
             ("a", "search_response.v1"),
@@ -130,10 +130,10 @@ class TestBulk:
         assert body["responses"][0]["returned"] == 2  # as the defaults say
         assert body["responses"][2]["returned"] == 1
 
-    def test_a_body_may_be_a_bare_list(self, client: httpx2.Client) -> None:
+    def test_the_body_of_a_bulk_request_may_be_a_list(self, client: httpx2.Client) -> None:
         assert len(valid(client.post("api/v1/search/bulk", json=list(self.LINES)), "bulk_response")["responses"]) == 3
 
-    def test_json_lines_give_json_lines(self, client: httpx2.Client) -> None:
+    def test_a_bulk_request_of_json_lines_is_answered_in_json_lines(self, client: httpx2.Client) -> None:
         sent = "\n".join(json.dumps(line) for line in self.LINES) + "\n\nno json\n"
         response = client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"})
         answers = [json.loads(line) for line in response.text.splitlines()]
@@ -158,7 +158,9 @@ class TestBulk:
         ]
 
     @pytest.mark.parametrize("media", ["application/json", "application/x-ndjson"])
-    def test_half_a_character_in_one_query_does_not_affect_the_others(self, client: httpx2.Client, media: str) -> None:
+    def test_an_unpaired_surrogate_in_one_query_does_not_affect_the_others(
+        self, client: httpx2.Client, media: str
+    ) -> None:
         """Regression: it could not be sent back, which was a defect instead of two answers."""
         sent = r'{"id": "\ud800", "query": "git", "source": "\udfff"}', r'{"id": "b", "query": "git \ud800"}'
         body = f"[{','.join(sent)}]" if media == "application/json" else "\n".join(sent)
@@ -174,7 +176,7 @@ class TestBulk:
             ("b", "search_response.v1"),
         ]
 
-    def test_a_query_that_takes_too_long_is_an_error_in_its_place(
+    def test_a_bulk_query_that_takes_too_long_gets_an_error_and_the_others_are_answered(
         self, served_db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Regression: the lines after it were never answered."""
@@ -209,7 +211,7 @@ class TestBulk:
 
 
 class TestLookingInside:
-    def test_a_document_by_path_and_by_id(self, client: httpx2.Client) -> None:
+    def test_a_document_can_be_requested_by_path_and_by_id(self, client: httpx2.Client) -> None:
         by_path = valid(client.get("api/v1/documents/git/undo.md"), "doc_summary")
         by_id = valid(client.get(f"api/v1/documents/{by_path['doc_id']}"), "doc_summary")
         assert by_path == by_id
@@ -223,13 +225,15 @@ class TestLookingInside:
         korean = valid(client.get("api/v1/documents", params={"lang": "ko"}), "list")
         assert 0 < korean["total"] < everything["total"]
 
-    def test_a_chunk_and_the_text_of_its_citation_are_the_same(self, client: httpx2.Client) -> None:
+    def test_fetching_the_citation_of_a_chunk_gives_the_text_of_the_chunk(self, client: httpx2.Client) -> None:
         hit = client.get("api/v1/search", params={"query": "undo commit", "k": 1}).json()["hits"][0]
         chunk = valid(client.get(f"api/v1/chunks/{hit['chunk_id']}"), "chunk_inspection")
         span = valid(client.get("api/v1/spans", params={"uri": hit["citation"]["uri"]}), "fetch_result")
         assert chunk["text"] in span["text"]
 
-    def test_a_budget_cuts_at_a_line_and_next_offset_reads_the_rest(self, client: httpx2.Client) -> None:
+    def test_max_tokens_cuts_a_fetched_text_after_a_line_and_next_offset_gives_the_rest(
+        self, client: httpx2.Client
+    ) -> None:
         whole = valid(client.get("api/v1/fetch", params={"uri": "git/undo.md"}), "fetch_result")
         assert whole["truncated"] is False
         read, offset = "", 0
@@ -267,10 +271,14 @@ class TestLookingInside:
             ("ingest/7/events", 404, "not_found"),
         ],
     )
-    def test_an_unknown_key_is_not_found(self, client: httpx2.Client, address: str, status: int, code: str) -> None:
+    def test_an_unknown_document_or_chunk_is_not_found(
+        self, client: httpx2.Client, address: str, status: int, code: str
+    ) -> None:
         failed(client.get(f"api/v1/{address}"), status, code)
 
-    def test_no_path_reaches_the_file_system(self, client: httpx2.Client, sample_notes: Path, served_db: Path) -> None:
+    def test_paths_on_disk_are_not_found_even_of_indexed_files(
+        self, client: httpx2.Client, sample_notes: Path, served_db: Path
+    ) -> None:
         """Not even to a file that is indexed, by where it lies."""
         for path in (
             "/etc/passwd",
@@ -283,14 +291,14 @@ class TestLookingInside:
             failed(client.get("api/v1/search", params={"query": "git", "doc": path}), 404, "not_found")
         assert client.get("api/v1/documents//etc/passwd").status_code == 404
 
-    def test_sources_tags_status_and_health(self, client: httpx2.Client) -> None:
+    def test_rest_returns_sources_tags_status_and_health(self, client: httpx2.Client) -> None:
         assert valid(client.get("api/v1/sources"), "list")["items"][0]["name"] == "notes"
         assert valid(client.get("api/v1/tags"), "list")["total"] > 0
         status = valid(client.get("api/v1/status"), "status")
         assert (status["read_only"], status["libraries"], status["sources"]) == (True, 1, ["notes"])
         assert valid(client.get("api/v1/health"), "health")["ok"] is True
 
-    def test_another_method_is_refused_with_what_is_taken(self, client: httpx2.Client) -> None:
+    def test_a_wrong_http_method_is_refused_with_the_allowed_ones(self, client: httpx2.Client) -> None:
         response = client.delete("api/v1/search")
         failed(response, 405, "method_not_allowed")
         assert "GET" in response.headers["allow"]
@@ -302,13 +310,13 @@ class TestLibraries:
         assert body["libraries"][0]["library_id"] == "/acme/widget"
         assert valid(client.get("api/v1/libraries"), "library_list")["items"][0]["title"] == "Widget"
 
-    def test_its_documentation_is_read_within_a_budget(self, client: httpx2.Client) -> None:
+    def test_library_documentation_over_rest_fits_the_budget_of_tokens(self, client: httpx2.Client) -> None:
         asked = {"libraryId": "/acme/widget", "query": "create a dial", "type": "code"}
         body = valid(client.get("api/v1/libraries/docs", params=asked), "library_docs")
         assert [snippet["content"] for snippet in body["snippets"]] == ["dial = make_dial(limit=20)"]
         assert body["rules"] == ["Always close a gauge"]
 
-    def test_api_v2_answers_in_the_shapes_of_existing_clients(self, client: httpx2.Client) -> None:
+    def test_api_v2_returns_the_json_that_existing_clients_read(self, client: httpx2.Client) -> None:
         (found,) = client.get("api/v2/libs/search", params={"libraryName": "widget", "query": "dials"}).json()[
             "results"
         ]
@@ -322,14 +330,14 @@ class TestLibraries:
         assert code["codeList"] == [{"language": "python", "code": "dial = make_dial(limit=20)"}]
         assert context["rules"] == ["Always close a gauge"]
 
-    def test_api_v2_text_is_what_kb_lib_docs_prints(self, client: httpx2.Client) -> None:
+    def test_the_text_of_api_v2_equals_the_output_of_kb_lib_docs(self, client: httpx2.Client) -> None:
         response = client.get("api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial"})
         assert response.headers["content-type"].startswith("text/plain")
         assert response.text.startswith(
             "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*\n\n---\n\n### Create a dial\n*Widget > Guide*\n```python\ndial = make_dial(limit=20)\n```"
         )
 
-    def test_an_unknown_library_is_404_in_both(self, client: httpx2.Client) -> None:
+    def test_an_unknown_library_is_404_in_api_v1_and_v2(self, client: httpx2.Client) -> None:
         failed(client.get("api/v1/libraries/docs", params={"libraryId": "/no/such", "query": "x"}), 404, "not_found")
         response = client.get("api/v2/context", params={"libraryId": "/no/such", "query": "x"})
         assert response.status_code == 404

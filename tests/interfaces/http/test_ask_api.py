@@ -33,7 +33,7 @@ def test_the_last_event_is_the_answer_with_its_citations(client: httpx2.Client) 
     assert any(cited["citation"]["path"] == "git/undo.md" for cited in answer["citations"])
 
 
-def test_post_and_json_give_the_same_answer(client: httpx2.Client) -> None:
+def test_get_and_post_and_json_give_the_same_answer(client: httpx2.Client) -> None:
     streamed = events(client.post("api/v1/ask", json={"question": QUESTION, "source": "notes", "lang": None}))[-1][1]
     at_once = client.get("api/v1/ask", params={"question": QUESTION}, headers={"accept": "application/json"}).json()
     assert at_once["answer"] == streamed["answer"]
@@ -67,7 +67,7 @@ def test_a_wrong_option_gives_an_error_status_not_an_event(
         assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_half_a_character_in_a_question_is_answered(client: httpx2.Client) -> None:
+def test_a_question_with_an_unpaired_surrogate_is_answered(client: httpx2.Client) -> None:
     """Regression: the answer could not be sent, and the stream ended with nothing in it."""
     name, answer = events(client.post("api/v1/ask", content=r'{"question": "\ud800 How do I undo the last commit?"}'))[
         -1
@@ -75,7 +75,7 @@ def test_half_a_character_in_a_question_is_answered(client: httpx2.Client) -> No
     assert (name, answer["question"]) == ("answer", "? How do I undo the last commit?")
 
 
-def test_a_later_failure_is_an_error_event(client: httpx2.Client) -> None:
+def test_an_error_after_the_response_has_started_is_an_error_event(client: httpx2.Client) -> None:
     name, error = events(client.get("api/v1/ask", params={"question": QUESTION, "source": "nowhere"}))[-1]
     assert (name, error["code"]) == ("error", "not_found")
 

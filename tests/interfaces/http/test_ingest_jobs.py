@@ -86,7 +86,7 @@ def test_a_folder_that_is_missing_is_a_failed_job_with_the_reason(writer: httpx2
     assert job["error"]["hint"]
 
 
-def test_a_path_with_half_a_character_fails_by_itself(writer: httpx2.Client) -> None:
+def test_a_path_with_an_unpaired_surrogate_fails_without_affecting_other_jobs(writer: httpx2.Client) -> None:
     """Regression: the job could be started but never be shown, and with it no list of jobs and no status page."""
     started = writer.post("api/v1/ingest", content=r'{"paths": ["/nowhere/\ud800"], "name": "\udfff"}')
     assert finished(writer, started.json()["job_id"])["error"]["code"] == "source_error"

@@ -69,7 +69,7 @@ def test_hostile_markdown_gives_no_active_content(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.integers(1, 20), st.integers(0, 10))
-def test_at_most_one_block_has_the_id_to_link_to(text: str, first: int, more: int) -> None:
+def test_at_most_one_block_of_a_page_has_the_id_of_the_cited_text(text: str, first: int, more: int) -> None:
     assert html_of(text, (first, first + more)).count('id="cited"') <= 1
 
 
@@ -107,7 +107,7 @@ def test_links_lead_to_the_web_or_to_indexed_documents(link: str, target: str) -
         "",
     ],
 )
-def test_unsafe_and_unknown_links_are_dead(link: str) -> None:
+def test_unsafe_links_and_links_to_unknown_documents_are_not_clickable(link: str) -> None:
     assert "<a" not in html_of(f"[x]({link})")
 
 
@@ -128,7 +128,7 @@ def test_a_cited_comment_alone_is_not_marked() -> None:
     assert '<p class="cited" id="cited">shown' in html
 
 
-def test_deep_lists_keep_their_text() -> None:
+def test_deeply_nested_lists_keep_their_text() -> None:
     assert "item17" in html_of("".join("  " * depth + f"- item{depth}\n" for depth in range(18)))
 
 
@@ -136,7 +136,7 @@ def test_deep_lists_keep_their_text() -> None:
     "text",
     ["[" * 20_000, "![" * 10_000, "<!--" * 12_000, "a <!-- " * 7000, ">" * 50_000, "*a _b " * 8000, "`a " * 16_000],
 )
-def test_text_made_to_be_slow_is_rendered_quickly(text: str) -> None:
+def test_text_crafted_to_be_slow_is_rendered_quickly(text: str) -> None:
     began = time.process_time()
     html_of(text, (1, 1))
     assert time.process_time() - began < 4

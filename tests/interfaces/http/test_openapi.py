@@ -23,7 +23,7 @@ def described(client: httpx2.Client) -> Any:
     return client.get("openapi.json").json()
 
 
-def test_every_address_is_described(described: Any) -> None:
+def test_the_openapi_document_describes_every_address(described: Any) -> None:
     nobody = Mock()  # nothing is asked of them
     api = Api(nobody, nobody, nobody, nobody)
     served = [*api.endpoints(), *LibrariesApi(nobody, nobody).endpoints(), *api.ask_endpoints()]

@@ -124,7 +124,7 @@ def test_filters_narrow_the_list(get: Get, parameters: str, expected: str) -> No
     assert found == ({f"scripts/{expected}" if expected.endswith(".py") else expected} if expected else set())
 
 
-def test_the_form_keeps_what_was_asked(get: Get) -> None:
+def test_the_search_form_keeps_the_query_and_its_filters(get: Get) -> None:
     html = get("/?q=lamp&mode=lexical&type=code&tag=lamps&lang=en&source=notes&after=1+year&explain=true&sort=date")
     assert 'value="lamp"' in html
     assert 'value="lexical" checked' in html
@@ -161,13 +161,13 @@ def test_the_next_page_continues_the_list(get: Get) -> None:
     assert links(following, "From the beginning") == ["/?q=ledger&mode=lexical&k=3&duplicates=show"]
 
 
-def test_a_cursor_of_another_index_says_so_and_leads_back(get: Get) -> None:
+def test_a_stale_cursor_shows_an_error_with_a_link_to_the_first_page(get: Get) -> None:
     html = get("/?q=lamp&cursor=0123456789abcdef.auto.any.30.2", 409)
     assert 'data-code="stale_cursor"' in html
     assert links(html, "Search again") == ["/?q=lamp"]
 
 
-def test_explanations_are_there_when_asked_for(get: Get) -> None:
+def test_the_page_explains_hits_if_requested(get: Get) -> None:
     assert "Why it is here" not in get("/?q=lamp&mode=lexical")
     html = get("/?q=lamp&mode=lexical&explain=true")
     assert "By words: number 1" in text_of(html)
@@ -201,7 +201,7 @@ def test_an_empty_database_says_how_to_begin(tmp_path: Path) -> None:
         assert "kb lib add" in client.get("/libraries").text
 
 
-def test_the_list_alone_is_the_same_as_in_the_page(pages: TestClient, get: Get) -> None:
+def test_the_address_for_the_list_alone_returns_the_list_of_the_page(pages: TestClient, get: Get) -> None:
     alone = get("/results?q=lamp&mode=lexical")
     assert "<html" not in alone
     strip = re.compile(r"\d+ ms")
@@ -209,7 +209,7 @@ def test_the_list_alone_is_the_same_as_in_the_page(pages: TestClient, get: Get) 
     assert 'class="hit"' in get("/results?q=zeppel&mode=lexical&type_ahead=true")
 
 
-def test_a_query_is_escaped(get: Get) -> None:
+def test_a_query_is_escaped_in_the_page(get: Get) -> None:
     html = get(f"/?q={quote(chr(34) + '>' + ATTACK)}")
     assert f'value="{chr(38)}#34;{chr(38)}gt;{chr(38)}lt;img' in html
 
@@ -362,7 +362,7 @@ def test_the_reader_links_back_to_the_results(pages: TestClient) -> None:
 # --- libraries
 
 
-def test_a_library_is_found_by_name_and_asked(get: Get) -> None:
+def test_a_library_is_found_by_name_and_its_page_answers_a_question(get: Get) -> None:
     html = get("/libraries?name=widget")
     assert "/library?id=/acme/widget" in links(html, "Widget")
     html = get("/library?id=/acme/widget&q=create+a+dial")
@@ -432,7 +432,7 @@ def test_the_status_page_shows_sources_and_libraries(get: Get) -> None:
         assert fact in text
 
 
-def test_sources_are_brought_up_to_date_from_the_page(corpus: PageCorpus, tmp_path: Path) -> None:
+def test_a_button_on_the_status_page_ingests_all_sources(corpus: PageCorpus, tmp_path: Path) -> None:
     note = tmp_path / "own" / "first.md"
     note.parent.mkdir()
     note.write_text("# First\n\nA marmot.\n")
@@ -515,7 +515,7 @@ def test_without_a_token_the_login_page_redirects(pages: TestClient) -> None:
 # --- the whole
 
 
-def test_style_and_script_are_kept_by_browsers_and_named_by_their_content(pages: TestClient) -> None:
+def test_style_and_script_are_cacheable_and_their_names_contain_a_digest(pages: TestClient) -> None:
     html = pages.get("/").text
     files = re.findall(r'"(/static/[^"]+)"', html)
     assert len(files) == 3
@@ -525,7 +525,7 @@ def test_style_and_script_are_kept_by_browsers_and_named_by_their_content(pages:
         assert re.fullmatch(r"/static/kebab\.[0-9a-f]{12}\.(css|js|svg)", file)
 
 
-def test_the_first_page_is_small(pages: TestClient) -> None:
+def test_the_search_page_with_style_and_script_is_small(pages: TestClient) -> None:
     """At most 50 kB compressed, with all that it loads."""
     answers = [
         pages.get("/?q=lamp"),
@@ -552,7 +552,7 @@ def test_every_page_has_a_strict_content_security_policy(pages: TestClient) -> N
         assert LiveParts(response.text).found == []
 
 
-def test_a_defect_is_reported_with_the_safe_headers(
+def test_the_response_to_a_defect_has_the_security_headers(
     corpus: PageCorpus, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Regression: the one page with an unexpected text in it was the one without the headers; and it was reported
@@ -567,6 +567,6 @@ def test_a_defect_is_reported_with_the_safe_headers(
             assert capfd.readouterr().err.count("Traceback") == 1
 
 
-def test_programs_still_get_errors_as_json(pages: TestClient) -> None:
+def test_requests_that_do_not_accept_html_get_errors_as_json(pages: TestClient) -> None:
     assert pages.get("/nowhere", headers={"Accept": "*/*"}).json()["code"] == "not_found"
     assert pages.get("/api/v1/search").json()["code"] == "usage"

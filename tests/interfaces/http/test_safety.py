@@ -76,14 +76,16 @@ def test_another_origin_is_refused_on_every_address(client: httpx2.Client, addre
         assert client.get(address, headers={"origin": origin}).status_code == 403
 
 
-def test_its_own_origin_and_loopback_names_are_accepted(client: httpx2.Client, server: Server) -> None:
+def test_requests_from_the_servers_own_origin_and_loopback_names_are_accepted(
+    client: httpx2.Client, server: Server
+) -> None:
     port = server.url.rstrip("/").rpartition(":")[2]
     assert client.get("api/v1/health", headers={"origin": server.url.rstrip("/")}).status_code == 200
     for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}", "127.0.0.1"):
         assert client.get("api/v1/health", headers={"host": host}).status_code == 200
 
 
-def test_every_response_has_the_safe_headers(client: httpx2.Client) -> None:
+def test_every_response_has_the_security_headers(client: httpx2.Client) -> None:
     for address in ADDRESSES:
         headers = client.get(address).headers
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -185,7 +187,7 @@ class TestWrongTokens:
             yield client
 
     @pytest.mark.parametrize("path", ["api/v1/health", "mcp", "login"])
-    def test_they_are_slowed_on_every_address(self, client: httpx2.Client, path: str) -> None:
+    def test_wrong_tokens_are_slowed_on_every_address(self, client: httpx2.Client, path: str) -> None:
         def wrong() -> httpx2.Response:
             if path == "login":
                 return client.post(path, data={"token": "not-the-right-one"}, headers={"accept": "text/html"})
@@ -215,7 +217,7 @@ class TestWrongTokens:
         client.cookies.set("kebab_session", Rules("127.0.0.1", TOKEN).session)
         assert client.get("api/v1/health", headers=there).status_code == 200, "whoever had logged in before goes on"
 
-    def test_the_limit_recovers_with_time_and_old_addresses_are_forgotten(
+    def test_the_limit_of_wrong_tokens_recovers_with_time_and_old_addresses_are_forgotten(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now = 0.0
@@ -267,7 +269,7 @@ def test_a_caller_that_disconnects_while_sending_is_no_defect(served_db: Path, t
         assert "Traceback" not in running.process.stderr.read()
 
 
-def test_too_many_requests_are_refused_and_later_ones_are_not(served_db: Path, tmp_path: Path) -> None:
+def test_too_many_requests_are_refused_and_later_ones_answered(served_db: Path, tmp_path: Path) -> None:
     with (
         serving(served_db, home=tmp_path, env={"KEBAB_SERVE_REQUESTS_PER_SECOND": "5"}) as running,
         httpx2.Client(base_url=running.url) as client,
@@ -286,7 +288,9 @@ def test_listening_beyond_this_machine_needs_a_token(kb: Kb, served_db: Path) ->
     assert "KEBAB_SERVE_TOKEN" in ran.json()["hint"]
 
 
-def test_beyond_this_machine_addresses_are_accepted_and_unknown_names_are_not(served_db: Path, tmp_path: Path) -> None:
+def test_a_server_for_other_machines_accepts_ip_addresses_but_no_unknown_host_names(
+    served_db: Path, tmp_path: Path
+) -> None:
     """A name may be made to lead here by whoever owns it; an address cannot."""
     with serving(served_db, "--host", "0.0.0.0", home=tmp_path, env={"KEBAB_SERVE_TOKEN": TOKEN}) as running:
         port = running.url.rstrip("/").rpartition(":")[2]
@@ -305,7 +309,7 @@ def test_a_short_token_and_a_taken_port_are_errors(kb: Kb, served_db: Path, serv
     assert (taken.code, taken.json()["code"]) == (2, "usage")
 
 
-def test_a_database_that_is_not_there_is_noticed_at_the_start(kb: Kb, tmp_path: Path) -> None:
+def test_a_missing_database_is_an_error_when_the_server_starts(kb: Kb, tmp_path: Path) -> None:
     ran = kb("--db", tmp_path / "none.sqlite", "serve", "--port", "0", "--json")
     assert (ran.code, ran.json()["code"]) == (2, "not_found")
 
@@ -338,7 +342,7 @@ def test_a_session_does_not_reveal_the_token() -> None:
     assert Rules("127.0.0.1", TOKEN).session != Rules("127.0.0.1", TOKEN + "x").session
 
 
-def test_help_and_searches_load_no_server() -> None:
+def test_help_and_search_commands_import_no_server_module() -> None:
     code = "import sys, kebab.interfaces.cli.search, kebab.interfaces.cli.serving; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not [

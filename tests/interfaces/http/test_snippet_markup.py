@@ -35,7 +35,9 @@ def test_a_short_text_is_shown_whole() -> None:
 
 
 @given(st.text(max_size=80), st.lists(st.tuples(st.integers(0, 80), st.integers(1, 6)), max_size=4), st.integers(4, 16))
-def test_marks_stay_on_what_they_marked(text: str, ranges: list[tuple[int, int]], words: int) -> None:
+def test_marks_of_a_shortened_snippet_enclose_the_same_words(
+    text: str, ranges: list[tuple[int, int]], words: int
+) -> None:
     highlights = [(start, min(start + length, len(text))) for start, length in sorted(ranges) if start < len(text)]
     short, shown = shortened(text, highlights, words)
     allowed = {text[a:b] for a, b in highlights}

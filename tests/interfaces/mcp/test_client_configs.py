@@ -27,7 +27,7 @@ def test_codex_gets_toml() -> None:
     assert [server["command"], *server["args"]] == COMMAND
 
 
-def test_places_are_absolute_because_clients_start_it_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_in_client_configurations_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = tmp_path / "kb"
     program.touch()
@@ -44,7 +44,9 @@ def test_places_are_absolute_because_clients_start_it_anywhere(tmp_path: Path, m
     ]
 
 
-def test_install_prints_for_this_database_and_writes_nothing(kb: Kb, isolated_home: Path, tmp_path: Path) -> None:
+def test_mcp_install_prints_the_configuration_for_this_database_and_writes_no_file(
+    kb: Kb, isolated_home: Path, tmp_path: Path
+) -> None:
     before = sorted(isolated_home.rglob("*"))
     ran = kb("--db", "some.sqlite", "mcp", "install", "--client", "vscode")
     assert (ran.code, ran.err) == (0, "Visual Studio Code: put this into .vscode/mcp.json\n")

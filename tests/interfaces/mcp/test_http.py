@@ -43,7 +43,7 @@ def status_of(address: str, method: str, headers: dict[str, str], body: str = IN
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_every_tool_answers_over_http_in_both_eras_of_the_protocol(address: str, mode: str) -> None:
+def test_every_tool_answers_over_http_in_both_versions_of_the_protocol(address: str, mode: str) -> None:
     with connected(f"{address}mcp", mode) as session:
         hit = session.ask("search", query="install git", k=1)["hits"][0]
         assert session.ask("fetch", uri=hit["citation"]["uri"])["citation"] == hit["citation"] | {
@@ -71,7 +71,7 @@ def test_several_clients_at_once_get_their_own_answers(address: str) -> None:
         assert [future.result() for future in asked] == questions
 
 
-def test_the_address_is_exact_and_guarded_like_the_rest_of_the_port(address: str) -> None:
+def test_the_mcp_address_has_no_variants_and_the_same_access_checks_as_others(address: str) -> None:
     assert status_of(address, "POST", POST) == 200
     assert status_of(address, "GET", {"Accept": "text/event-stream"}) == 405
     assert status_of(address, "POST", {**POST, "Host": "elsewhere.example"}) == 403
@@ -80,7 +80,7 @@ def test_the_address_is_exact_and_guarded_like_the_rest_of_the_port(address: str
     assert status_of(address, "POST", {**POST, "Mcp-Session-Id": "none"}) == 404
 
 
-def test_it_stops_at_once_and_cleanly_though_a_client_is_connected(corpus_db: Path, tmp_path: Path) -> None:
+def test_the_server_stops_at_once_with_a_client_connected(corpus_db: Path, tmp_path: Path) -> None:
     with serving(corpus_db, tmp_path, KEBAB_SERVE_TOKEN="a-token-of-enough-letters") as (address, server):
         assert status_of(address, "POST", POST) == 401
         known = {**POST, "Authorization": "Bearer a-token-of-enough-letters"}

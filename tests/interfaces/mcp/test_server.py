@@ -91,7 +91,7 @@ TOOLS = ["search", "fetch", "ask", "list_documents", "status", "resolve-library-
     tool=st.sampled_from(TOOLS),
     arguments=st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), VALUES, max_size=5),
 )
-def test_any_arguments_get_an_answer_or_a_tool_error_and_the_session_goes_on(
+def test_any_tool_arguments_get_an_answer_or_a_tool_error_and_the_session_continues(
     session: Session, tool: str, arguments: dict[str, Any]
 ) -> None:
     """Every answer, error or not, is what the tool's schema says, can be sent, and is no defect of ours."""
@@ -107,7 +107,7 @@ def test_any_arguments_get_an_answer_or_a_tool_error_and_the_session_goes_on(
     uri=st.text(max_size=30) | st.text(max_size=20).map(lambda text: f"kebab://notes/{text}"),
     cursor=st.text(max_size=5),
 )
-def test_any_resource_and_cursor_get_an_answer_or_an_error_with_our_code(
+def test_any_resource_uri_and_cursor_get_an_answer_or_an_error_with_a_code_of_kebab(
     session: Session, uri: str, cursor: str
 ) -> None:
     for call, argument in ((session.client.read_resource, uri), (_listed(session), cursor)):
@@ -124,7 +124,7 @@ def _listed(session: Session) -> Callable[[str], Any]:
     return listed
 
 
-def test_a_number_too_long_to_be_quoted_is_an_error_too(session: Session) -> None:
+def test_a_number_too_large_for_a_message_is_a_tool_error(session: Session) -> None:
     assert session.fails("search", query="git", k=10**5000)["code"] == "usage"
 
 
@@ -197,7 +197,7 @@ def test_a_missing_document_is_an_error_and_an_empty_corpus_is_a_notice(tmp_path
         assert session.fails("fetch", path="git.md")["code"] == "not_found"
 
 
-def test_ingest_is_offered_only_where_writing_is_allowed(corpus_db: Path) -> None:
+def test_the_tool_ingest_is_listed_only_if_writing_is_allowed(corpus_db: Path) -> None:
     with kebab.open(corpus_db) as knowledge_base:
         names = {
             allowed: [tool.name for tool in tools_for(Service(knowledge_base, allow_write=allowed))]
@@ -206,7 +206,7 @@ def test_ingest_is_offered_only_where_writing_is_allowed(corpus_db: Path) -> Non
     assert set(names[True]) - set(names[False]) == {"ingest"}
 
 
-def test_copies_in_many_files_do_not_fill_a_result(tmp_path: Path) -> None:
+def test_a_tool_result_names_a_limited_number_of_copies(tmp_path: Path) -> None:
     """Regression: a hit names its copies, and hundreds of them were more than an agent takes."""
     for number in range(60):
         (tmp_path / f"{number}.md").write_text("# Licence\n\nAnybody may use the lamp.\n")
@@ -220,7 +220,7 @@ def test_copies_in_many_files_do_not_fill_a_result(tmp_path: Path) -> None:
             } == {20}
 
 
-def test_a_budget_that_was_named_is_kept_and_without_one_an_answer_fits_an_agent(session: Session) -> None:
+def test_a_tool_result_fits_max_tokens_or_by_default_the_limit_of_agents(session: Session) -> None:
     few = session.ask("search", query="the", match="any", k=50, max_tokens=300)
     assert few["truncated"]
     assert 0 < few["returned"] < 10

@@ -32,14 +32,14 @@ INITIALIZE = {
 # --- what it says of itself
 
 
-def test_it_introduces_itself_and_says_what_its_answers_are(agent: Session) -> None:
+def test_the_server_sends_its_name_version_and_instructions(agent: Session) -> None:
     assert agent.client.server_info is not None
     assert (agent.client.server_info.name, agent.client.server_info.version) == ("kebab", kebab.__version__)
     assert "search" in (agent.client.instructions or "")
     assert len(agent.client.instructions or "") < 600
 
 
-def test_the_tools_are_listed_with_hints_and_schemas_and_none_that_writes(agent: Session) -> None:
+def test_tools_are_listed_with_hints_and_schemas_but_without_those_that_write(agent: Session) -> None:
     tools = agent.portal.call(agent.client.list_tools).tools
     assert [tool.name for tool in tools] == READING
     for tool in tools:
@@ -79,7 +79,7 @@ def test_search_answers_with_hits_and_a_text_that_cites_them(agent: Session) -> 
         {"query": "install git", "top": 3.0, "mode": None},
     ],
 )
-def test_search_understands_other_names_and_numbers_in_quotes(agent: Session, arguments: dict[str, Any]) -> None:
+def test_the_tool_search_accepts_aliases_and_numbers_as_text(agent: Session, arguments: dict[str, Any]) -> None:
     assert [hit["chunk_id"] for hit in agent.ask("search", **arguments)["hits"]] == [
         hit["chunk_id"] for hit in agent.ask("search", query="install git", k=3)["hits"]
     ]
@@ -110,7 +110,7 @@ def test_a_document_is_read_page_by_page_to_its_end(agent: Session) -> None:
     assert read == whole
 
 
-def test_ask_answers_with_markers_that_lead_to_lines(agent: Session) -> None:
+def test_the_tool_ask_answers_with_markers_and_citations_of_lines(agent: Session) -> None:
     result = agent.call("ask", question="How do I undo the last commit?")
     answer = result.structured_content
     assert answer["grounded"] is True
@@ -120,7 +120,7 @@ def test_ask_answers_with_markers_that_lead_to_lines(agent: Session) -> None:
     assert agent.ask("ask", query="How do I undo the last commit?", source="notes")["answer"] == answer["answer"]
 
 
-def test_ask_says_why_there_is_no_answer_and_what_is_nearest(agent: Session) -> None:
+def test_a_refusal_of_the_tool_ask_has_a_reason_and_the_nearest_passages(agent: Session) -> None:
     result = agent.call("ask", question="Who won the football world cup in 1954?")
     refused = result.structured_content
     assert (result.is_error, refused["answer"], refused["grounded"]) == (False, None, False)
@@ -144,7 +144,7 @@ def test_documents_are_listed_with_filters_and_pages(agent: Session) -> None:
     assert agent.ask("search", query="install git", tag="git,no-such-tag")["hits"]
 
 
-def test_status_tells_what_is_served(agent: Session) -> None:
+def test_the_tool_status_returns_what_is_indexed(agent: Session) -> None:
     status = agent.ask("status")
     assert (status["sources"], status["libraries"], status["read_only"], status["ingest_running"]) == (
         ["notes"],
@@ -154,7 +154,7 @@ def test_status_tells_what_is_served(agent: Session) -> None:
     )
 
 
-def test_libraries_are_found_and_read_in_the_known_formats_to_the_letter(agent: Session) -> None:
+def test_library_tools_return_exactly_the_texts_that_agents_know(agent: Session) -> None:
     """The known formats are the text of the tools, and their objects the structured part."""
     found = agent.call("resolve-library-id", libraryName="widget", userQuery="round gauges")
     assert texts(found) == [
@@ -180,7 +180,7 @@ def test_libraries_are_found_and_read_in_the_known_formats_to_the_letter(agent: 
     )
 
 
-def test_as_many_libraries_are_found_as_are_asked_for(agent: Session) -> None:
+def test_resolve_library_id_returns_at_most_limit_libraries(agent: Session) -> None:
     assert len(agent.call("resolve-library-id", libraryName="acme").structured_content["libraries"]) > 1
     assert len(agent.call("resolve-library-id", libraryName="acme", limit=1).structured_content["libraries"]) == 1
     for limit in (0, 101, "many"):
@@ -236,7 +236,7 @@ def test_documents_are_resources_read_whole_or_by_lines(agent: Session) -> None:
         "kebab://notes/git/setup.md#L900-L901",
     ],
 )
-def test_a_resource_that_is_not_indexed_is_an_error_with_our_code(agent: Session, uri: str) -> None:
+def test_a_resource_that_is_not_indexed_is_an_error_with_a_code_of_kebab(agent: Session, uri: str) -> None:
     with pytest.raises(MCPError) as raised:
         agent.portal.call(agent.client.read_resource, uri)
     assert raised.value.error.data["code"] == "not_found"
@@ -265,7 +265,7 @@ def test_a_resource_that_is_not_indexed_is_an_error_with_our_code(agent: Session
         ("ingest", {"paths": ["."]}, "usage", "search, fetch"),
     ],
 )
-def test_a_failure_is_a_tool_error_that_says_what_to_do(
+def test_a_failure_is_a_tool_error_with_a_hint(
     agent: Session, tool: str, arguments: dict[str, Any], code: str, said: str
 ) -> None:
     error = agent.fails(tool, **arguments)
@@ -286,9 +286,7 @@ def started(database: Path, home: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def test_it_ends_with_stdin_and_with_a_signal_and_says_nothing_but_the_protocol(
-    corpus_db: Path, tmp_path: Path
-) -> None:
+def test_the_server_ends_with_stdin_or_a_signal_and_prints_only_the_protocol(corpus_db: Path, tmp_path: Path) -> None:
     closed, told = started(corpus_db, tmp_path), started(corpus_db, tmp_path)
     escaped = b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"query":"git \\ud800"}}}\n'
     for server in (closed, told):
@@ -319,7 +317,7 @@ def many_notes(folder: Path, count: int) -> Path:
     return folder
 
 
-def test_ingest_reports_progress_is_cancelled_between_files_and_goes_on_later(own_db: Path, tmp_path: Path) -> None:
+def test_the_tool_ingest_reports_progress_and_a_cancelled_ingest_can_be_continued(own_db: Path, tmp_path: Path) -> None:
     """Two clients at once: one ingests, is cancelled and killed, and the other searches all the while."""
     notes = many_notes(tmp_path / "zebra", 3000)
     pid_file = tmp_path / "pid"
