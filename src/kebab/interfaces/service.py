@@ -17,7 +17,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from kebab._version import __version__
-from kebab.core.checking import by_name
+from kebab.core.checking import by_name, repeated
 from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, Refused, TimedOut, UsageError
 from kebab.core.search import DOC_TYPES
@@ -128,6 +128,8 @@ class Service:
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Raises an error if search options are wrong, or if the library does not exist. Nothing is searched."""
+        if "query" in options:
+            raise repeated("query")
         request = SearchRequest.from_options(options)
         (request if request.library is None else self.kb.libraries.resolved(request)).filters()
 

@@ -99,7 +99,6 @@ def test_a_path_with_an_unpaired_surrogate_fails_without_affecting_other_jobs(wr
     [
         "",
         "[]",
-        '{"paths": "/tmp"}',
         '{"paths": [""]}',
         '{"paths": [1]}',
         '{"name": ""}',
