@@ -1,5 +1,5 @@
-"""Whether two clauses that speak of the same thing agree: yes or no, opposites, who does it to whom, and what stands in
-whose place.
+"""Checks whether two clauses about the same thing agree: yes or no, opposites, who does what to whom, and which word
+stands in whose place.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _KOREAN_ROLE = re.compile(r"([가-힣A-Za-z0-9]+?)(은|는|이|가|께서|을|�
 _KOREAN_SLOT = re.compile(r"([가-힣A-Za-z0-9]{2,}?)(이|가|을|를|로|으로|에게|한테|에서|께)(?=[\s,.]|$)")
 _SAME_PARTICLE = {"가": "이", "를": "을", "으로": "로", "한테": "에게", "께": "에게"}
 _TURNABLE = frozenset({"need", "requir", "must", "not", "no", "never", "cannot"})
-"""The port must be open for the service, the service needs an open port; and what denies, whichever way round it is
-said.
+"""Words of clauses whose subject and object may be exchanged without changing the meaning (the port must be open for
+the service, the service needs an open port), and words of denial.
 """
 _MEASURED = frozenset(word for words in IMPLIED.values() for word in words.split())
 _COMPARES = re.compile(
@@ -45,7 +45,9 @@ _DOER = frozenset("은 는 이 가 께서".split())
 
 
 def contradicts(claim: Clause, passage: Clause, senses: Senses) -> bool:
-    """Whether the passage denies what the claim says, or the claim what it says; or the claim exchanges who does it."""
+    """Whether the passage denies what the claim says, or the claim denies what the passage says, or the claim exchanges
+    who does it and to whom.
+    """
     return (
         is_denied(claim, passage, senses)
         or claim.polarity.differs_from(passage.polarity)
@@ -66,7 +68,7 @@ def contradicts(claim: Clause, passage: Clause, senses: Senses) -> bool:
 
 
 def is_denied(claim: Clause, passage: Clause, senses: Senses) -> bool:
-    """Whether one says yes and the other no, or one the opposite of the other."""
+    """Whether one clause says yes and the other no, or one says the opposite of the other."""
     opposites = list(_opposites(claim, passage, senses))
     number = len(opposites) + (
         korean_opposites(claim.said.text, passage.said.text) if claim.said.text and passage.said.text else 0
@@ -80,7 +82,7 @@ def is_denied(claim: Clause, passage: Clause, senses: Senses) -> bool:
 
 
 def _is_without(claim: Clause, passage: Clause, senses: Senses) -> bool:
-    """Whether one is without what the other is with."""
+    """Whether one clause says "without" about something that the other has."""
     mine, theirs = left_out(claim.text), left_out(passage.text)
     if bool(mine) == bool(theirs):
         return False
@@ -97,8 +99,8 @@ def _plain_words(text: str) -> frozenset[str]:
 
 
 def tells(asked: Clause, said: Clause, senses: Senses) -> bool | None:
-    """Whether what is said means yes to what is asked; None where it speaks of something else, of all, of some only, or
-    of a limit.
+    """Whether a clause means yes to the question. None if it is about something else, about all or only some, or about
+    a limit.
     """
     if asked.polarity[1:] != said.polarity[1:] or _COMPARES.search(asked.text):
         return None
@@ -124,8 +126,8 @@ def _opposites(claim: Clause, passage: Clause, senses: Senses) -> Iterator[str]:
 
 
 def _roles_are_swapped(claim: Clause, passage: Clause) -> bool:
-    """Around a word that both have, one thing has come from before it to behind it, and another one from behind to
-    before.
+    """Whether two words have changed sides around a third word that both clauses have: one was before it and is now
+    behind it, the other the reverse.
     """
     if claim.is_passive != passage.is_passive or (claim.said.text and passage.said.text):
         return False  # in Korean the order is free
@@ -143,19 +145,21 @@ def _roles_are_swapped(claim: Clause, passage: Clause) -> bool:
 
 
 def _nouns(claim: Clause, passage: Clause) -> set[str]:
-    """The lead's approval, the approval of the lead: no verbs, around which roles could be exchanged."""
+    """The nouns of a clause (the lead's approval, the approval of the lead), without verbs: around a verb, roles could
+    be exchanged.
+    """
     theirs = {word.key for word in passage.words if is_thing(word, passage.text)}
     return {word.key for word in claim.words if word.key in theirs and not is_action(word, claim.text)}
 
 
 def _circumstances(clause: Clause) -> set[str]:
-    """Words that may stand before or behind: in Europe, for meals, on Monday."""
+    """The words of circumstances, which may be anywhere in a clause: in Europe, for meals, on Monday."""
     behind = {match[1].lower() for match in _CIRCUMSTANCE.finditer(clause.text)}
     return {word.key for word in clause.words if word.text in behind}
 
 
 def _korean_roles_are_swapped(claim: Clause, passage: Clause) -> bool:
-    """Who does it is marked by its particle: both mark the other one's."""
+    """Whether claim and passage mark each other's subject with the particle of the subject."""
     if not claim.said.text or not passage.said.text:
         return False
     mine, theirs = _roles(claim.text), _roles(passage.text)
@@ -164,7 +168,7 @@ def _korean_roles_are_swapped(claim: Clause, passage: Clause) -> bool:
 
 
 def _korean_slot_is_another(claim: Clause, passage: Clause) -> bool:
-    """후문으로, where the passage has 정문으로 and says something else of 후문."""
+    """Whether the claim has 후문으로 where the passage has 정문으로, and the passage says something else about 후문."""
     if not claim.said.text or not passage.said.text:
         return False
     mine, theirs = _slots(claim.text), _slots(passage.text)
@@ -183,7 +187,7 @@ def _korean_slot_is_another(claim: Clause, passage: Clause) -> bool:
 
 
 def _slots(text: str) -> dict[str, set[str]]:
-    """By particle, but for the one that may stand for any."""
+    """The words of a clause by their particles, without the particle that may stand for any role."""
     found: dict[str, set[str]] = {}
     for match in _KOREAN_SLOT.finditer(text):
         found.setdefault(_SAME_PARTICLE.get(match[2], match[2]), set()).add(match[1])
@@ -191,7 +195,9 @@ def _slots(text: str) -> dict[str, set[str]]:
 
 
 def _roles(text: str) -> dict[bool, set[str]]:
-    """The words of those who do it, and of those it is done to; with the word before, which may tell them apart."""
+    """The words of the subject and of the object, each with the word before it, which may distinguish it from another
+    one.
+    """
     roles: dict[bool, set[str]] = {True: set(), False: set()}
     for match in _KOREAN_ROLE.finditer(text):
         before = re.search(r"([가-힣A-Za-z0-9]+)\s$", text[: match.start()])
@@ -200,7 +206,7 @@ def _roles(text: str) -> dict[bool, set[str]]:
 
 
 def _something_else_stands_there(claim: Clause, passage: Clause, senses: Senses) -> bool:
-    """Between the same two words the passage has another one: the billing team, the support team."""
+    """Whether the passage has another word between the same two words: the billing team, the support team."""
     words = {word.key: word for word in claim.words}
     turned = claim.polarity.denies != passage.polarity.denies  # not open, closed
     for number, token in enumerate(claim.tokens[1:], start=1):
@@ -221,8 +227,8 @@ def _something_else_stands_there(claim: Clause, passage: Clause, senses: Senses)
 
 
 def _object_is_another(claim: Clause, passage: Clause, senses: Senses) -> bool:
-    """What the claim has right behind a word stands before it in the passage, which has another one there: the ferry to
-    A leaves B.
+    """Whether the claim has another object: what follows a word in the claim precedes it in the passage, where another
+    word follows (the ferry to A leaves B).
     """
     if claim.is_passive or passage.is_passive or claim.said.text or passage.said.text:
         return False
@@ -239,8 +245,8 @@ def _object_is_another(claim: Clause, passage: Clause, senses: Senses) -> bool:
 
 
 def is_about_another(claim: Clause, passage: Clause, reading: Reading, senses: Senses) -> bool:
-    """Whether the claim begins with one, and the passage says it of another one who is not named beside the first
-    anywhere.
+    """Whether the claim begins with a name, and the passage says the same of another one, who is not named beside the
+    first anywhere.
     """
     subject = _subject(claim)
     if subject is None or any(said.says(subject, senses) for said in (passage.said, passage.before, reading.context)):
@@ -256,7 +262,9 @@ def is_about_another(claim: Clause, passage: Clause, reading: Reading, senses: S
 
 
 def _other_named(claim: Clause, passage: Clause, subject: ClaimWord) -> str | None:
-    """Who is named where the sentence begins, if the passage goes on with a verb: Ada saw it and called Emil."""
+    """The other person who is named at the beginning of the sentence, if the passage continues with a verb: Ada saw it
+    and called Emil.
+    """
     is_name = re.match(rf"\s*{re.escape(subject.text.capitalize())}\b", claim.text) is not None
     first = passage.tokens_before[:1] if not passage.carried_on else ()
     return first[0] if is_name and first and first[0] not in {word.key for word in claim.words} else None
@@ -267,7 +275,7 @@ def _keys(clauses: Iterable[Clause]) -> frozenset[str]:
 
 
 def _subject(claim: Clause) -> ClaimWord | None:
-    """Marked by a particle in Korean; else what comes first."""
+    """The subject of a clause: marked by a particle in Korean, otherwise the first word."""
     for word in claim.words:
         if (
             word.text not in _MEASURED
@@ -281,7 +289,7 @@ def _subject(claim: Clause) -> ClaimWord | None:
 
 
 def _other_subject(claim: Clause, passage: Clause, subject: ClaimWord) -> str | None:
-    """Who stands in the passage where the claim has its subject."""
+    """The words that the passage has as its subject where the claim has another one."""
     mine = {word.key for word in claim.words}
     if subject.script == "hangul":
         marked = (

@@ -1,4 +1,6 @@
-"""What a question asks for: the kind of thing, and the words that only say so, which an answer need not repeat."""
+"""Finds what a question asks for: the kind of thing, and the words that only name that kind, which an answer need not
+repeat.
+"""
 
 from __future__ import annotations
 
@@ -114,11 +116,11 @@ _NAMED_FIRST = (
     r"^\W*(?:(?:the|its|our|total|full|전체|총)\s)*(?:{})(?:\s(?:is|are|was|were)\b|\s?[:(]|[은는이가](?![가-힣]))"
 )
 _TELLS_NO_MORE = frozenset("값 수치 결과 내용 정보 상태 이름 value amount".split())
-"""Of any question: names for what is asked, which stand nowhere beside it."""
+"""Words for what any question may ask for (value, state, name), which its answer need not have."""
 
 
 def asked_for(question: str) -> Kind | None:
-    """None of what is no question: a few words."""
+    """The kind of thing that a text asks for; None for a text that is no question, such as a few words."""
     text = " ".join(question.split())
     return next((kind for kind, pattern in _COMPILED if pattern.search(text)), None)
 
@@ -134,7 +136,7 @@ def _naming(kind: Kind) -> re.Pattern[str]:
 
 
 def names_it(text: str, kind: Kind | None) -> bool:
-    """Whether a sentence begins with a name for what is asked for: "The price is …", "요금: …" are about what the
-    document is about.
+    """Whether a sentence begins with a name for what is asked for, and so is about the subject of its document: "The
+    price is …", "요금: …".
     """
     return kind is not None and bool(_WORDS[kind]) and _naming(kind).match(text) is not None

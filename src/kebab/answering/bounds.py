@@ -1,4 +1,4 @@
-"""Limits: at least, up to, 이상, 미만, before, after. Whoever says at most of what is at least says something else."""
+"""Reads limits: at least, up to, 이상, 미만, before, after. A claim of "at most" is wrong if the passage says "at least"."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST = 24
 
 
 def bound_of(number: re.Match[str]) -> str:
-    """<, ≤, ≥ or >, or nothing; of a number with its unit where it stands in a text."""
+    """The limit that a number with its unit is at this place of a text: <, ≤, ≥ or >; empty if it is no limit."""
     if _AHEAD.match(number.string, number.end()):  # no later than three days before is at least three days before
         ahead = _BEFORE.search(number.string[max(0, number.start() - _LONGEST) : number.start()])
         return "≥" if ahead and (ahead.lastgroup == "at_least" or _AT_LATEST.search(ahead[0])) else ""
@@ -59,7 +59,7 @@ def _is_denied_there(number: re.Match[str]) -> bool:
 
 
 def side_of(time: re.Match[str]) -> str:
-    """< or > where a time of day or a date only ends or begins something, or nothing."""
+    """< or > if a time of day or a date only ends or begins something; otherwise empty."""
     found = _TIME_BEHIND.match(time.string, time.end()) or _TIME_BEFORE.search(
         time.string[max(0, time.start() - _LONGEST) : time.start()]
     )

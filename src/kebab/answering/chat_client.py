@@ -1,7 +1,5 @@
-"""Answers from a model behind an endpoint the user named: OpenAI's chat API, which many servers speak, and Ollama's.
-
-The network is used only when `ask.model` says so. What the model writes comes piece by piece; it can be given up at any
-moment.
+"""Asks a model behind an endpoint that the user named: OpenAI's chat API, which many servers implement, or Ollama's.
+The network is used only if `ask.model` says so. The answer arrives piece by piece and can be stopped at any moment.
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ from kebab.http_client import Stopped
 _SEED = 1
 _LONGEST_LINE = 1 << 20
 _LONGEST_ANSWER = 1 << 22
-"""Characters; a model that repeats itself without end is cut off."""
+"""The most characters of an answer: a model that repeats itself without end is cut off."""
 _CONTEXT_STEP = 2048
 _THOUGHTS = ("thinking", "reasoning")
-"""Parts of an answer that are none."""
+"""Names of the fields with a model's thoughts, which are not part of its answer."""
 
 
 class Piece(NamedTuple):
-    """What one line of a stream says."""
+    """The content of one line of a stream."""
 
     text: str = ""
     last: bool = False
@@ -38,7 +36,7 @@ class Piece(NamedTuple):
 
 
 class ChatProtocol(NamedTuple):
-    """How a kind of endpoint is asked, and what the lines of its answer mean."""
+    """How to ask one kind of endpoint, and how to read the lines of its answer."""
 
     name: str
     address: str
@@ -48,7 +46,7 @@ class ChatProtocol(NamedTuple):
 
 
 def _text(content: Any) -> str:
-    """Some servers send a list of parts. TypeError for what is no text."""
+    """The text of a content field, which some servers send as a list of parts. TypeError if it is not text."""
     if isinstance(content, list):
         return "".join(_text_of_part(part) for part in content)
     if content is None or isinstance(content, str):
@@ -82,7 +80,9 @@ def _ollama_piece(said: Any) -> Piece:
 
 
 def _ollama_body(model: str, messages: list[dict[str, str]], max_tokens: int) -> dict[str, Any]:
-    """With room for all of it: Ollama would drop the beginning of what is too long silently."""
+    """The body of a request to Ollama. It sets a context length that holds everything, because Ollama silently drops
+    the beginning of longer input.
+    """
     needed = max_tokens + sum(estimate_tokens(message["content"]) for message in messages)
     room = -(-needed // _CONTEXT_STEP) * _CONTEXT_STEP
     options = {"temperature": 0, "seed": _SEED, "num_predict": max_tokens, "num_ctx": room}
@@ -110,7 +110,7 @@ _PROTOCOLS = {protocol.name: protocol for protocol in (OPENAI, OLLAMA)}
 
 
 class ChatClient:
-    """One model behind one endpoint. Asked the same again, it is asked for the same words."""
+    """One model behind one endpoint. The same request asks for the same words every time."""
 
     def __init__(self, protocol: ChatProtocol, model: str, settings: AskSettings) -> None:
         self.name = f"{protocol.name}:{model}"
@@ -134,8 +134,8 @@ class ChatClient:
         on_text: Callable[[str], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Written:
-        """All of the answer, each piece given to `on_text` as it comes. ModelUnreachable when there is none or it
-        breaks off; TextRefused when the question with its sources is too long for the model.
+        """Returns the whole answer, and passes each piece to `on_text` on arrival. ModelUnreachable if there is no
+        answer or it breaks off; TextRefused if the question with its sources is too long for the model.
         """
         sent = [{"role": message.role, "content": whole_characters(message.content)} for message in messages]
         body = self._protocol.body(self._model, sent, self._settings.answer_tokens)
@@ -206,7 +206,7 @@ class ChatClient:
 
 
 def _may_go_on(text: str) -> bool:
-    """Whether it is the beginning of an object that is written over several lines, by a server that does not stream."""
+    """Whether the text may be the beginning of a JSON object over several lines, as servers that do not stream send it."""
     if not text.startswith("{") or len(text) > _LONGEST_ANSWER:
         return False
     try:
@@ -217,6 +217,6 @@ def _may_go_on(text: str) -> bool:
 
 
 def chat_client(settings: AskSettings) -> ChatClient | None:
-    """What `ask.model` names; None when answers are quotations."""
+    """The client for the model that `ask.model` names; None if answers are quotations."""
     name, _, model = settings.model.strip().partition(":")
     return ChatClient(_PROTOCOLS[name], model.strip(), settings) if name else None

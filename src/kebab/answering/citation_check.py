@@ -35,16 +35,17 @@ from kebab.core.ports import Tokenizer, WordsAlike
 
 CHECKER_VERSION = "5"
 _ENOUGH_TOGETHER = 0.75
-"""Share of a claim's words, where several places are put together."""
+"""The least share of a claim's words that several places must have together."""
 _LEAST_OF_A_CLAUSE = 3
-"""A clause with fewer says too little by itself."""
+"""The least number of words of a clause that is checked by itself; shorter clauses say too little."""
 _MOST_OF_IT = 0.5
-"""Share of a claim's words that must be said, however the others are put."""
+"""The least share of a claim's words that the passage must have literally, even if the other words have the same sense.
+"""
 _MANY_WORDS = 5
-"""With so many, one that names no thing may be the claim's own."""
+"""In a claim of at least this many words, one word that names no thing may be missing from the passage."""
 _ANSWERED = re.compile(rf"\s*{YES_OR_NO}\s*[,.!:;]\s+(?=\S)", re.IGNORECASE)
 _AT_A_TIME = frozenset({"start", "begin", "run", root("시작")})
-"""What happens at two o'clock starts then."""
+"""Verbs of beginning, which a time of day implies: what happens at two o'clock starts at two."""
 
 
 class _Support(NamedTuple):
@@ -58,14 +59,14 @@ _NOTHING = _Support((), (), -1.0, False)
 
 
 class _Claim(NamedTuple):
-    """A claim, or a clause of one, read."""
+    """A claim, or one clause of it, with its words, numbers and names."""
 
     text: str
     words: tuple[ClaimWord, ...]
     clauses: tuple[Clause, ...]
     names: tuple[str, ...]
     is_speech: bool
-    """Whether it presents words as what the passage says."""
+    """Whether the claim presents words as a quotation of the passage."""
 
     @property
     def of_everything(self) -> bool:
@@ -76,13 +77,17 @@ class CitationChecker:
     """Checks the claims of one answer against its sources."""
 
     def __init__(self, sources: Sequence[Source], tokenizer: Tokenizer, alike: WordsAlike | None = None) -> None:
-        """`alike`: a model of what words mean; without one, other words are the same only where the tables have them."""
+        """`alike`: a model that compares words by meaning. Without one, two words mean the same only if the tables say
+        so.
+        """
         self._tokenizer = tokenizer
         self._alike = alike
         self._sources = {source.marker: Reading(source, tokenizer) for source in sources}
 
     def check(self, text: str, markers: Sequence[int]) -> Claim:
-        """`text` without its markers. With a marker that no source has, no claim is supported."""
+        """The verdict on a claim, whose `text` is without markers. A claim with a marker that no source has is not
+        supported.
+        """
         cited = [marker for marker in dict.fromkeys(markers) if marker in self._sources]
         all_known = self.knows(markers)
         quoted = tuple(marker for marker in cited if self._sources[marker].quotes(text))
@@ -107,7 +112,7 @@ class CitationChecker:
         return all(marker in self._sources for marker in markers)
 
     def says_nothing(self, text: str) -> bool:
-        """Whether it only leads up to something: Steps:"""
+        """Whether the text only introduces what follows, such as "Steps:"."""
         claim = self._claim(text)
         return (
             not claim.words
@@ -116,8 +121,8 @@ class CitationChecker:
         )
 
     def answers_wrongly(self, text: str, question: str, markers: Sequence[int]) -> bool:
-        """Whether it begins with a yes or a no that what it goes on with, or else the passage, denies. Apart from that
-        it is supported.
+        """Whether an answer that is otherwise supported begins with a yes or no that its own rest, or else the passage,
+        denies.
         """
         begins = _ANSWERED.match(text)
         asked = self._claim(question.strip().rstrip("?？ "))
@@ -141,7 +146,7 @@ class CitationChecker:
         return any(clause.quantities for clause in self._claim(text).clauses)
 
     def _check_code(self, text: str, markers: Sequence[int], cited: Sequence[int]) -> Claim:
-        """Line by line: a command with another option is another command."""
+        """Checks a block of code line by line: a command with another option is another command."""
         lacks = {marker: reading.lacks_of_code(text) for marker, reading in self._sources.items()}
         holding = tuple(marker for marker, lines in lacks.items() if not lines)
         shown = min((lacks[marker] for marker in cited or lacks), key=len, default=())
@@ -173,7 +178,9 @@ class CitationChecker:
         return "stitched" if self._is_stitched(claim, cited or list(self._sources)) else "unsupported"
 
     def _by_clauses(self, claim: _Claim, cited: Sequence[int]) -> tuple[int, ...]:
-        """The markers of those that each support a clause, if every clause says something and has one; else none."""
+        """The markers of the sources that each support one clause, if every clause says something and has such a
+        source; otherwise none.
+        """
         clauses = [self._claim(clause.text) for clause in claim.clauses]
         if len(clauses) < 2 or any(len(clause.words) < _LEAST_OF_A_CLAUSE for clause in clauses):
             return ()
@@ -201,7 +208,9 @@ class CitationChecker:
         return _Claim(text, tuple(words), clauses, names_in(said), presents(text))
 
     def _support(self, claim: _Claim, marker: int, cited: Sequence[int]) -> _Support:
-        """By the best window of a source. What of the claim it lacks and another cited source has was taken from there."""
+        """How a source supports a claim, judged by its best window. What the claim says beyond it, and another cited
+        source says, counts as taken from that source.
+        """
         reading = self._sources[marker]
         if claim.is_speech and placed(next(quotations(claim.text)), [reading.source.text]) is Placement.VERBATIM:
             reading = Reading(reading.source, self._tokenizer, with_orders=True)
@@ -250,7 +259,7 @@ class CitationChecker:
         return _Support(matched, tuple(dict.fromkeys((*missing, *absent))), share, holds)
 
     def _agrees(self, claim: _Claim, reading: Reading, known: Senses) -> bool:
-        """Whether of the clauses that come nearest to one of the claim's, one says neither its contrary nor the same of
+        """Whether for each clause of the claim one of the nearest clauses says neither its contrary nor the same of
         somebody else.
         """
         sentences = [sentence.clauses for sentence in reading.sentences]
@@ -263,16 +272,14 @@ class CitationChecker:
         return True
 
     def _nearest(self, clause: Clause, reading: Reading, known: Senses) -> list[tuple[Clause, Window]]:
-        """Each with its sentence."""
+        """The clauses of a window that come nearest to a clause of the claim, each with its sentence."""
         every = [(one, sentence) for sentence in reading.sentences for one in sentence.clauses]
         scores = [closeness(clause, one, known) for one, _ in every]
         most = max(scores, default=0.0)
         return [one for one, score in zip(every, scores, strict=True) if score == most > 0]
 
     def _is_stitched(self, claim: _Claim, markers: Sequence[int]) -> bool:
-        """Whether all that these sources say, wherever they say it, has the claim's words, numbers and names, and no
-        one place has.
-        """
+        """Whether these sources together have the claim's words, numbers and names, but no single place has them."""
         windows = [window for marker in markers for window in self._sources[marker].sentences]
         if not windows or not claim.words:
             return False
@@ -315,7 +322,7 @@ def _says_otherwise(clause: Clause, one: Clause, sentence: Window, reading: Read
 
 
 def _measured(claim: _Claim) -> frozenset[str]:
-    """What its numbers are numbers of: words that stand right behind them."""
+    """The words right behind the claim's numbers, which say what is counted."""
     return frozenset(
         token
         for clause in claim.clauses

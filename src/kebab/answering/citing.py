@@ -1,4 +1,4 @@
-"""From claims to citations: which passage stands behind a marker, which of its sentences, and on which lines."""
+"""Turns claims into citations: the passage of a marker, the sentence that is meant, and its lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kebab.core.citations import Citation, CodeSpan, LineSpan
 from kebab.core.ports import Tokenizer
 
 _NEAR = 0.34
-"""Share of a claim's words; a sentence with fewer is not what was meant."""
+"""The least share of a claim's words that a sentence must have to be the one that is meant."""
 
 
 def source_of(passage: Passage, marker: int, quoted: Iterable[Unit] = ()) -> Source:
@@ -46,7 +46,9 @@ def citation_of(
 
 
 def verdict_on(claim: Claim, marker: int) -> Verdict:
-    """On one citation: where a claim cites two passages and one supports it, the other one is cited in vain."""
+    """The verdict on one citation of a claim. If a claim cites two passages and only one supports it, the other
+    citation is misattributed.
+    """
     if claim.verdict in ("unsupported", "stitched"):
         return claim.verdict
     return "supported" if marker in claim.supported_by else "misattributed"
@@ -55,7 +57,7 @@ def verdict_on(claim: Claim, marker: int) -> Verdict:
 def citations_of(
     claims: Sequence[Claim], passages: Mapping[int, Passage], tokenizer: Tokenizer
 ) -> Iterator[AnswerCitation]:
-    """One for each claim and each of its markers that a passage has."""
+    """The citations of all claims: one for each claim and each of its markers that names a passage."""
     for number, claim in enumerate(claims):
         for marker in claim.markers:
             if marker in passages:
@@ -64,7 +66,7 @@ def citations_of(
 
 
 def nearest_sentence(claim: str, passage: Passage, tokenizer: Tokenizer) -> Sentence | None:
-    """The sentence of a passage that has most of a claim's words; None when none has a good part of them."""
+    """The sentence of a passage that has most of a claim's words; None if no sentence has a good part of them."""
     words, known = claim_words(claim, tokenizer), senses(tokenizer)
     best, most = None, _NEAR
     for sentence in passage.sentences:
@@ -77,7 +79,7 @@ def nearest_sentence(claim: str, passage: Passage, tokenizer: Tokenizer) -> Sent
 
 
 def place_of(passage: Passage, sentence: Sentence | Unit) -> Citation:
-    """The lines of a sentence; where there are no lines, as exactly as the passage is known."""
+    """The lines of a sentence; in a passage without lines, the citation of the passage."""
     lines = passage.citation.lines
     if lines is None:
         return passage.citation

@@ -1,4 +1,4 @@
-"""What must agree to the letter between a claim and the passage behind it: numbers where they stand, names, days and
+"""Checks facts that claim and passage must have literally in common: numbers and what they count, names, days and
 months.
 """
 
@@ -36,7 +36,7 @@ _CALENDAR = re.compile(
 )
 _EVERY_OTHER = re.compile(r"\bevery (?:other|second|third) \w+|격일|격주")
 _CODE = re.compile(r"[a-z]+[.-]?\d[\w.-]*")
-"""F.28 is neither F.29 nor F.281."""
+"""A code: F.28 is neither F.29 nor F.281."""
 _PART = re.compile(r"\s*(?:of (?:which|these|those|them)|그\s?중|이\s?중|그\s?가운데)", re.IGNORECASE)
 _MONEY = frozenset({"eur", "usd", "krw", "cent"})
 _WEEKDAY = re.compile(r"\b(?:every|on) (?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|[월화수목금토일]요일")
@@ -60,8 +60,8 @@ def _is_unit(name: re.Match[str]) -> bool:
 
 
 def lacking(claim: Sequence[Clause], names: Iterable[str], passage: Sequence[Clause], said: str) -> list[str]:
-    """Numbers, names, days and periods of the claim that the passage has not. `said`: its text, with title and
-    headings.
+    """Numbers, names, days and periods of the claim that the passage lacks. `said`: the text of the passage with its
+    title and headings.
     """
     known = [quantity for clause in passage for _, quantity in clause.quantities]
     folded = said.casefold()
@@ -81,7 +81,7 @@ def lacking(claim: Sequence[Clause], names: Iterable[str], passage: Sequence[Cla
 
 
 def is_implied(word: ClaimWord, claim: Sequence[Clause], passage: Window) -> bool:
-    """Whether its numbers say it already, or it is a period that the passage has in another form."""
+    """Whether the numbers of the claim imply this word, or it is a period that the passage has in another form."""
     units = {quantity.unit or "none" for clause in claim for _, quantity in clause.quantities}
     if any(word.text in IMPLIED.get(unit, "").split() for unit in units):
         return True
@@ -118,8 +118,8 @@ def _is_named(name: str, said: str) -> bool:
 
 
 def misplaced(claim: Sequence[Clause], passage: Sequence[Clause]) -> bool:
-    """Whether a number stands with other words than in the passage, which has several: 100 for the CPU, where that is
-    the memory's.
+    """Whether the claim gives a number to other words than the passage, which has several numbers: 100 for the CPU
+    instead of the memory.
     """
     values = [quantity.value for clause in passage for _, quantity in clause.quantities]
     if len(set(values)) < 2:
@@ -149,7 +149,9 @@ def _has(clause: Clause, quantity: Quantity) -> bool:
 
 
 def _is_of_another_clause(quantity: Quantity, claim: Sequence[Clause], passage: Sequence[Clause]) -> bool:
-    """Whether the clauses with this number say something else, and another number stands in what the claim says."""
+    """Whether the clauses with this number say something else, and another number stands in the clause that the claim
+    repeats.
+    """
     words = _telling(token for clause in claim for token in clause.tokens)
     clauses = [
         (_has(clause, quantity), _telling(clause.own_tokens))
@@ -170,8 +172,8 @@ def _is_comparable(one: Quantity, other: Quantity) -> bool:
 
 
 def _is_said_of_another(clause: Clause, quantity: Quantity, passage: Sequence[Clause]) -> bool:
-    """Whether a word of the clause comes only later, with another number of the same kind: 900 euros, of which 300 were
-    tax.
+    """Whether a word of the claim's clause comes only later in the passage, with another number of the same kind: 900
+    euros, of which 300 were tax.
     """
     first = next((place for place, one in enumerate(passage) if _has(one, quantity)), len(passage))
     own = {quantity.value for _, quantity in clause.quantities}
@@ -183,7 +185,9 @@ def _is_said_of_another(clause: Clause, quantity: Quantity, passage: Sequence[Cl
 
 
 def _is_of_a_kind(claim: Clause, quantity: Quantity, passage: Sequence[Clause]) -> bool:
-    """Whether it is said of audit logs only, where logs have another number: logs 30 days, audit logs two years."""
+    """Whether the passage gives this number only to a special kind of what the claim names, and another number to the
+    rest: logs 30 days, audit logs two years.
+    """
     holding = [clause for clause in passage if _has(clause, quantity)]
     others = [
         clause
@@ -207,7 +211,7 @@ def _is_of_a_kind(claim: Clause, quantity: Quantity, passage: Sequence[Clause]) 
 
 
 def _before(token: str, clause: Clause) -> str | None:
-    """The word before it; nothing where it comes first, None where it does not come at all."""
+    """The word before this one; empty if this is the first word, None if it does not occur."""
     if token not in clause.tokens:
         return None
     place = clause.tokens.index(token)

@@ -1,4 +1,4 @@
-"""The words of a claim that must be said by whatever supports it, and whether a passage says them."""
+"""Finds the words of a claim that a supporting passage must have, and looks for them in a text."""
 
 from __future__ import annotations
 
@@ -51,30 +51,30 @@ _AFTER_ACTIONS = _PREPOSITIONS | frozenset(
 _ADDS = r"\b(?:by|with|without|from|because of|due to|in|at|near|via|through)\s+(?:(?:the|an?|its|their|your|our)\s+)?(?:\w+\s+)?"
 _DERIVED = re.compile(r"(?:ur|ure|er|or|ment|i|y|al|anc|enc|ion|ation|abl|ibl|ness|ful|iv|iti|li|ing|eri|ery)")
 _NEGATED = re.compile(r"(?<=[가-힣])지(?=[은도를]?\s(?:않|못|말|마[라세십시]))")
-"""넣지 않는다 is about 넣다."""
+"""Finds the verb before a negation: 넣지 않는다 is about 넣다."""
 _NOTHING_LEARNED: frozenset[str] = frozenset()
 _LONG_ENOUGH = 4
-"""Letters of a stem of which another one is derived: expir, expiri."""
+"""The least number of letters of a stem from which another stem may be derived: expir, expiri."""
 
 
 class ClaimWord(NamedTuple):
     text: str
     key: str
-    """The same for all forms of the word."""
+    """A key that is the same for all forms of the word."""
     script: str
     """hangul, kana, han, other or label"""
     form: str = ""
-    """As a dictionary has it; of Korean words."""
+    """The dictionary form of a Korean word; otherwise empty."""
 
 
 class Said(NamedTuple):
-    """What a text says, to look words up in."""
+    """What a text says, prepared for looking up words."""
 
     stems: frozenset[str]
     roots: frozenset[str]
-    """Of Korean words."""
+    """The dictionary forms of its Korean words."""
     text: str
-    """Of scripts that have no stems."""
+    """The text itself, for words of scripts that have no stems."""
 
     def with_(self, *others: Said) -> Said:
         every = (self, *others)
@@ -85,7 +85,9 @@ class Said(NamedTuple):
         )
 
     def says(self, word: ClaimWord, senses: Senses, *, or_opposite: bool = False) -> bool:
-        """In some form, or in a word of the same sense; or of the opposite one, where something is not what it is not."""
+        """Whether the text has this word in any form, or a word of the same sense; with `or_opposite`, also one of the
+        opposite sense.
+        """
         if word.script == LABEL:
             return word.key in self.stems
         if word.script == "other":
@@ -107,7 +109,7 @@ NOTHING_SAID = Said(frozenset(), frozenset(), "")
 
 
 def words_of(text: str, tokenizer: Tokenizer) -> list[ClaimWord]:
-    """Every word, in order, light ones too; of text in NFC."""
+    """Every word of a text in order, also stop words. The text is in NFC."""
     parts: list[ClaimWord] = []
     plain = _NEGATED.sub("다", text)
     for match in _WORD.finditer(plain):
@@ -146,7 +148,7 @@ def _with_stems(words: list[ClaimWord], tokenizer: Tokenizer) -> list[ClaimWord]
 
 
 def is_light(word: ClaimWord) -> bool:
-    """Whether it says nothing by itself."""
+    """Whether a word says nothing by itself."""
     if word.script == "other":
         return (
             len(word.text) < 2
@@ -165,7 +167,7 @@ def is_light(word: ClaimWord) -> bool:
 
 
 def is_thing(word: ClaimWord, text: str) -> bool:
-    """Whether a word is used as a noun, as far as its neighbours tell: the tape, and interns can, 창고에."""
+    """Whether a word is used as a noun, as far as its neighbours show: the tape, and interns can, 창고에."""
     found = re.search(rf"(?:(\w+)\W+)?\b{re.escape(word.text)}(\w*)(?:\W+(\w+))?", text, re.IGNORECASE)
     if found is None:
         return False
@@ -178,7 +180,7 @@ def is_thing(word: ClaimWord, text: str) -> bool:
 
 
 def is_action(word: ClaimWord, text: str) -> bool:
-    """Whether a word is used as a verb, as far as its form and its neighbours tell: must submit, Ada owns the, 제출해야."""
+    """Whether a word is used as a verb, as far as its form and its neighbours show: must submit, Ada owns the, 제출해야."""
     if word.script != "other":
         return word.form.endswith("다")
     found = re.search(
@@ -202,7 +204,7 @@ def is_action(word: ClaimWord, text: str) -> bool:
 
 
 def is_added(word: ClaimWord, text: str) -> bool:
-    """Whether it tells by whom, with what, where or why: a circumstance that nobody implies."""
+    """Whether a word adds by whom, with what, where or why: a circumstance that no other word implies."""
     before = _ADDS if word.script == "other" else ""
     behind = "" if word.script == "other" else "(?:에서|으?로|에게|한테|와|과|때문)"
     return re.search(rf"{before}\b{re.escape(word.text)}{behind}", text, re.IGNORECASE) is not None
@@ -219,7 +221,9 @@ _LIGHT_ROOTS = frozenset(
 
 
 def said_by(text: str, words: Iterable[ClaimWord], tokenizer: Tokenizer) -> Said:
-    """`words`: all of the text. With the words inside identifiers: imagePullPolicy is about image, pull and policy."""
+    """What the whole text with these `words` says, also inside identifiers: imagePullPolicy is about image, pull and
+    policy.
+    """
     known = list(words)
     inside = list(inner_words(cjk.without_cjk(text)))
     stems = {word.key for word in known if word.script in ("other", LABEL)}
@@ -230,7 +234,7 @@ def said_by(text: str, words: Iterable[ClaimWord], tokenizer: Tokenizer) -> Said
 
 
 def claim_words(text: str, tokenizer: Tokenizer) -> list[ClaimWord]:
-    """The words that say something, each once."""
+    """The words of a claim that say something, each once."""
     return distinct(word for word in words_of(text, tokenizer) if not is_light(word))
 
 
@@ -253,7 +257,9 @@ def _is_derived(stem: str, stems: Iterable[str]) -> bool:
 
 
 def _begins(root: str, roots: Sequence[str] | frozenset[str]) -> bool:
-    """Of a compound, or a verb with one ending more; two syllables of letters at least."""
+    """Whether the root begins like one of the others, as a compound or a verb with one more ending does. Both have at
+    least two syllables.
+    """
     return len(root) >= 4 and any(
         other.startswith(root) or (len(other) >= 4 and root.startswith(other)) for other in roots
     )

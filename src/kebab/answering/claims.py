@@ -1,4 +1,4 @@
-"""What a model wrote, cut into claims with the markers they carry."""
+"""Cuts what a model wrote into claims with their markers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kebab.answering.sentences import sentences
 
 _MARKERS = re.compile(r"[ \t]*(?:\[\^?(\d{1,3}(?:\s*[,;\u2013-]\s*\^?\d{1,3})*)\]|【(\d{1,3})[^】]*】)")
 _ROUND_MARKERS = re.compile(r"(?<=[^\s(])[ \t]+\((\d{1,2}(?:\s*[,;\u2013-]\s*\d{1,2})*)\)()(?=[.,;:!?]?(?:\s|$))")
-"""Read where an answer has no others."""
+"""Markers in round brackets, which count only if an answer has no others."""
 _RANGE = re.compile(r"(\d+)\s*[\u2013-]\s*(\d+)")
 _WIDEST_RANGE = 20
 _SOURCES = r"(?:sources?|contexts?|documents?|passages?|evidence|excerpts?|texts?|information)"
@@ -35,7 +35,7 @@ _DECLINES = re.compile(
     re.IGNORECASE,
 )
 _MOST_OF_A_REFUSAL = 2
-"""Sentences; whoever writes more has said something beside that there is no answer."""
+"""The most sentences of a refusal: a longer text says more than that there is no answer."""
 _YES_OR_NO = re.compile(rf"\W*{YES_OR_NO}\W*", re.IGNORECASE)
 _MARKUP = re.compile(r"\s*(?:#{1,6}\s+|(?:[-*+•>]|\d{1,3}[.)])(?=\s|$))+|[\s|:+=*_~`-]+$|\s+#+\s*$")
 _WORD = re.compile(r"\w")
@@ -44,18 +44,20 @@ _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 
 class WrittenClaim(NamedTuple):
     text: str
-    """Without its markers."""
+    """The text without markers."""
     markers: tuple[int, ...]
     end: int
-    """Where it ends in what was written, its markers included."""
+    """Where the claim with its markers ends in the written text."""
     leads_up: bool = False
-    """Whether it only announces what follows, by its form: a heading, the head of a table, a line that ends with a
+    """Whether it only introduces what follows, by its form: a heading, the head of a table, a line that ends with a
     colon.
     """
 
 
 def declines(text: str) -> bool:
-    """Whether it says, in whatever words, that there is no answer. That is no claim, and nothing supports it."""
+    """Whether a text only says, in whatever words, that there is no answer. That is no claim, and no passage supports
+    it.
+    """
     if text.strip().strip("`*\"'.") == NO_ANSWER or text.strip().startswith(NO_ANSWER):
         return True
     said = claims_of(text)
@@ -65,7 +67,7 @@ def declines(text: str) -> bool:
 
 
 def claims_of(text: str) -> list[WrittenClaim]:
-    """All that was written: sentences, items, rows, blocks of code, headings and heads of tables too."""
+    """All claims of a text: sentences, items, rows, blocks of code, headings and heads of tables."""
     plain, origin, markers = _without_markers(text)
     cut = _every_part(plain)
     if not cut:
@@ -93,9 +95,7 @@ class _Part(NamedTuple):
 
 
 def _every_part(text: str) -> list[_Part]:
-    """What can be quoted of a source, and whatever else has a word in it: in an answer, headings and heads of tables
-    are claims too.
-    """
+    """Everything of an answer that has a word in it: what could be quoted, and headings and heads of tables."""
     found: list[_Part] = []
     last = 0
     for sentence in [*sentences(text), None]:
@@ -113,7 +113,7 @@ def _every_part(text: str) -> list[_Part]:
 
 
 def borrowed_markers(said: Sequence[WrittenClaim], number: int) -> tuple[int, ...]:
-    """Those of what this one leads up to: up to the next one that leads up to something, or as far as there are any."""
+    """The markers of the claims that this claim introduces: those up to the next introducing claim."""
     found: dict[int, None] = {}
     for claim in said[number + 1 :]:
         if claim.leads_up and not claim.markers:
@@ -125,7 +125,7 @@ def borrowed_markers(said: Sequence[WrittenClaim], number: int) -> tuple[int, ..
 
 
 def spoken_out(text: str, question: str) -> str:
-    """Yes and no as what they say: the question as a statement."""
+    """The statement that a yes or no stands for, made from the question."""
     short = _YES_OR_NO.fullmatch(text)
     if short is None:
         return text
@@ -134,15 +134,15 @@ def spoken_out(text: str, question: str) -> str:
 
 
 def marked(text: str, marks: Sequence[tuple[int, str]]) -> str:
-    """With these marks, each behind the claim that ends there."""
+    """The text with a mark behind each claim."""
     for end, mark in sorted(marks, reverse=True):
         text = f"{text[:end]} [{mark}]{text[end:]}"
     return text
 
 
 def _without_markers(text: str) -> tuple[str, list[int], list[tuple[int, int, list[int]]]]:
-    """The text without markers, where each of its characters came from, and the markers: their place in it, end in the
-    text, numbers.
+    """The text without markers, the original position of each of its characters, and the markers: position, end in the
+    original text, numbers.
     """
     parts: list[str] = []
     origin: list[int] = []
@@ -163,7 +163,7 @@ def _without_markers(text: str) -> tuple[str, list[int], list[tuple[int, int, li
 
 
 def _numbers(written: str) -> Iterator[int]:
-    """1, 3-5"""
+    """The numbers in a marker: 1, 3-5."""
     for part in re.split(r"[,;]", written.replace("^", "")):
         ends = _RANGE.search(part)
         first, last = (int(ends[1]), int(ends[2])) if ends else (int(part), int(part))

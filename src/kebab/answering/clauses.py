@@ -1,4 +1,4 @@
-"""What is read, clause by clause: words, numbers, and yes or no, each where it belongs."""
+"""Reads a text clause by clause: the words and numbers of each clause, and whether it says yes or no."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _GOES_ON = re.compile(
     r"|(?!(?:if|when|while|because|unless|until|after|before|although|since|that|as|but|once|where|so)\s)[a-z]+\s(?:it|them))\b",
     re.IGNORECASE,
 )
-"""A clause about what the one before it is about."""
+"""Begins a clause that is about the same thing as the clause before it."""
 _EXCEPTION = re.compile(r"\s*except\s", re.IGNORECASE)
-"""Of what is denied, it is allowed."""
+"""Begins an exception: it is allowed if the clause before it is denied, and the reverse."""
 _LEAVES_OUT = re.compile(r"\s*(?:except|not)\s+(?!only\b)", re.IGNORECASE)
 _HAS_VERB = re.compile(r"\b(?:is|are|was|were|be|do|does|did|can|may|must|will|would|should|has|have)\b", re.IGNORECASE)
 _SWITCHED = re.compile(r"\b(?:turn|switch|power)(?:s|ed|ing)?\s+(?:\w+\s+){0,3}?(on|off)\b", re.IGNORECASE)
@@ -53,41 +53,45 @@ _LEADS = re.compile(
     r"(?!.*\b(?:is|are|was|were|has|have|had|do|does|did|can|may|must|will|would|should)\b).*",
     re.IGNORECASE,
 )
-"""What stands before a sentence and belongs to it: In an emergency, call Ada."""
+"""The beginning of a sentence that belongs to the following clause: In an emergency, call Ada."""
 _BEGINS_WITH_VERB = re.compile(
     r"\s*(?:(?:must|can|cannot|may|might|should|will|would|shall|is|are|was|were|has|have|had|does|do|did|needs?)\s|[a-z]+(?:s|ed)\s)"
 )
 _KOREAN_SUBJECT = re.compile(r"[가-힣](?:은|는|이|가|께서)(?=[\s,])")
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+\s+)?\w+(?:ed|en|n|t)\b.*\bby\b", re.IGNORECASE)
 _UNIT = re.compile(r"^\s?[A-Z](?![\w'’])")
-"""Behind a number: 5 V."""
+"""A unit of one letter behind a number: 5 V."""
 _INHERITED = 0.45
 _CARRIED_ON = 0.9
-"""What a word counts that stands in the clause before, of the same sentence or where a pronoun refers to it."""
+"""The weight of a word that is only in the clause before: of the same sentence, or if a pronoun refers to that clause.
+"""
 
 
 class Clause(NamedTuple):
     text: str
     words: tuple[ClaimWord, ...]
-    """Those that say something, each once."""
+    """The words that say something, each once."""
     tokens: tuple[str, ...]
-    """Keys of the same words, every mention, and values of numbers, in order."""
+    """The keys of these words at every mention, and the values of numbers, in order."""
     order: tuple[str, ...]
-    """Keys of all words that are no stop words, in order: who comes before whom."""
+    """The keys of all words except stop words, in order: who comes before whom."""
     said: Said
     quantities: tuple[tuple[int, Quantity], ...]
-    """Each with which of the tokens it is."""
+    """The numbers, each with its index in `tokens`."""
     polarity: Polarity
     before: Said = NOTHING_SAID
-    """What it need not repeat: the clauses before it in its sentence, or what begins the sentence before
-    where it goes on with a pronoun."""
+    """What the clause need not repeat: the earlier clauses of its sentence, or the first clause of the sentence before
+    if this one continues with a pronoun.
+    """
     tokens_before: tuple[str, ...] = ()
     order_before: tuple[str, ...] = ()
     carried_on: bool = False
     anew: bool = False
-    """Whether it is a statement of its own, by the semicolon before it."""
+    """Whether a semicolon before it makes it a statement of its own."""
     head: tuple[str, ...] = ()
-    """Of the clause before, where this one begins with another number: within 10 minutes by day, within 20 at night."""
+    """The tokens before the number of an earlier clause, if this clause begins with another number: within 10 minutes
+    by day, within 20 at night.
+    """
 
     @property
     def inherited(self) -> float:
@@ -95,7 +99,7 @@ class Clause(NamedTuple):
 
     @property
     def own_tokens(self) -> tuple[str, ...]:
-        """With what a pronoun stands for, and what is not said again."""
+        """The tokens of this clause, together with those that a pronoun refers to or that it does not repeat."""
         return (*self.tokens_before, *self.tokens) if self.carried_on else (*self.head, *self.tokens)
 
     @property
@@ -108,8 +112,8 @@ class Clause(NamedTuple):
 
     @property
     def is_fragment(self) -> bool:
-        """Whether it says of something else the contrary of what was said, without saying it again: but not Linux,
-        except Linux.
+        """Whether the clause says the contrary of something else without repeating the statement: but not Linux, except
+        Linux.
         """
         return _LEAVES_OUT.match(self.text) is not None and _HAS_VERB.search(self.text) is None
 
@@ -119,7 +123,7 @@ class Clause(NamedTuple):
 
 
 def clauses_of(text: str, tokenizer: Tokenizer, previous: Sequence[Clause] = ()) -> list[Clause]:
-    """`previous`: of the sentence before."""
+    """The clauses of a sentence. `previous`: the clauses of the sentence before."""
     found: list[Clause] = []
     for part, anew in _parts(text):
         clause = _clause(part, tokenizer)._replace(anew=anew)
@@ -152,7 +156,7 @@ def _head(earlier: Sequence[Clause], clause: Clause) -> tuple[str, ...]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
-    """Each with whether it stands behind a semicolon."""
+    """The parts of a text, each with whether a semicolon precedes it."""
     plain = in_plain_words(_BETWEEN.sub(r"\1 to ", in_digits(nfc(" ".join(text.split())))))
     last, anew = 0, False
     for cut in _CUT.finditer(plain):
@@ -197,7 +201,9 @@ def _clause(text: str, tokenizer: Tokenizer) -> Clause:
 
 
 def _closing(text: str) -> str:
-    """What is open until eight closes at eight, and what is kept for a month is deleted after a month."""
+    """What a clause implies about an end: what is open until eight closes at eight, and what is kept for a month is
+    deleted after a month.
+    """
     if _KEPT_FOR.search(text):
         return "삭제한다" if "보관" in text else "delete"
     if not _OPEN_UNTIL.search(text):
@@ -206,8 +212,8 @@ def _closing(text: str) -> str:
 
 
 def joined(clauses: Sequence[Clause], tokenizer: Tokenizer) -> list[Clause]:
-    """For a claim: a clause that says too little by itself belongs to the one before it, or the first to the one after
-    it.
+    """The clauses of a claim, in which a clause that says too little by itself is joined to the one before it, or the
+    first one to the one after it.
     """
     parts: list[str] = []
     waiting = ""

@@ -1,8 +1,6 @@
-"""What a question asks about being done: restore, back up, switch on. What does the contrary, or forbids it, is no
-answer.
-
-A verb with its particle is one word: "roll back" does not say how to back something up, and "switched off at 23:00" not
-when it is switched on.
+"""Reads which action a question asks about: restore, back up, switch on. A sentence that says the contrary, or forbids
+the action, is no answer. A verb with its particle is one word: "roll back" does not say how to back something up, and
+"switched off at 23:00" not when something is switched on.
 """
 
 from __future__ import annotations
@@ -24,14 +22,14 @@ if TYPE_CHECKING:
 
 _CONTRARY = {"on": "off", "off": "on", "in": "out", "out": "in", "up": "down", "down": "up"}
 _MAY_BE_EITHER = frozenset({Kind.DURATION, Kind.YES_OR_NO, Kind.REASON, Kind.MEANING, Kind.FREQUENCY})
-"""Kept for a month is deleted after a month."""
+"""Kinds of questions that the contrary may answer: what is kept for a month is deleted after a month."""
 _TURNS_ROUND = re.compile(r"\b(?:until|till|unless|not|no longer|never|before)\b|n['’]t\b", re.IGNORECASE)
-"""Valid until May is what expires in May."""
+"""Words that reverse an action: valid until May means that it expires in May."""
 _FORBIDS = r"\b(?:never|do not|don['’]t|must not|mustn['’]t|cannot|can['’]t|may not|avoid)\s(?:\w+\s){{0,2}}{}"
 
 
 class DeedAsked:
-    """The deed of one question, and what a text says of it."""
+    """The action that one question asks about, and what a text says of it."""
 
     def __init__(self, question: Question, tokenizer: Tokenizer) -> None:
         self._question = question
@@ -53,11 +51,11 @@ class DeedAsked:
 
     @property
     def text(self) -> str:
-        """As the question has it."""
+        """The action as the question has it."""
         return " ".join(filter(None, self._deed)) if self._deed else ""
 
     def allows(self, unit: Unit, passage: Passage) -> bool:
-        """Whether it may be quoted: it says the deed where that must be said, and neither forbids it nor says the
+        """Whether a text may be quoted: it says the action where it must be said, and neither forbids it nor says the
         contrary.
         """
         if self._deed is None:
@@ -70,8 +68,8 @@ class DeedAsked:
         return not self._must_be_said or self._is_said(unit, passage)
 
     def _is_only_forbidden(self, whole: Unit, passage: Passage) -> bool:
-        """Whether something that the question is about stands only in what forbids the deed: the steps are those for
-        something else.
+        """Whether something that the question is about occurs only where the action is forbidden: then the steps are
+        for something else.
         """
         parts = [
             one for one in passage.units if one.kind not in WHOLES and whole.start <= one.start and one.end <= whole.end
@@ -85,15 +83,17 @@ class DeedAsked:
 
     @cached_property
     def _must_be_said(self) -> bool:
-        """Of how something is done, unless it is done to anything."""
+        """Whether an answer must say the action: in questions about how something is done, unless the action applies to
+        anything.
+        """
         deed = self._deed
         if deed is None or not self._is_how or not deed.says_something:
             return False
         return self._phrasal is not None or (self._word is not None and not self._word.weak)
 
     def _is_said(self, unit: Unit, passage: Passage) -> bool:
-        """Also in another word for it. Of several steps, above them or in what leads up to them: what one of them
-        mentions is not what they are the steps of.
+        """Whether a text says the action, also in a word with the same sense. Of several steps, what precedes or
+        introduces them must say it: an action that one of them mentions is not what the steps are for.
         """
         text = unit.of(passage.text)
         above = (passage.hit.title, *(unit.headings or passage.headings)[-1:], unit.answers or "")
@@ -134,7 +134,7 @@ class DeedAsked:
 
 @lru_cache(maxsize=64)
 def _with_particle(deed: Deed, particle: str) -> re.Pattern[str]:
-    """Back up, backing it up, a backup, the back-up."""
+    """A pattern for a verb with its particle: back up, backing it up, a backup, the back-up."""
     return re.compile(
         rf"\b{_forms(deed.verb)}(?:\s(?:[\w'’`./-]+\s){{0,4}}?{particle}\b|-?{particle}s?\b)", re.IGNORECASE
     )

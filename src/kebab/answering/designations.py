@@ -1,5 +1,5 @@
-"""What tells one of several apart by its place in a row: the third car, A동, 2반. A sentence about another one is about
-something else.
+"""Reads designations that distinguish one of several things by its place in a row: the third car, A동, 2반. A sentence
+about another one is about something else.
 """
 
 from __future__ import annotations

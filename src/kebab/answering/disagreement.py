@@ -1,4 +1,6 @@
-"""Documents that do not say the same of one thing: other numbers, somebody else, or that it changed since."""
+"""Finds documents that disagree about one thing: they have other numbers, name somebody else, or say that it changed
+since.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +37,21 @@ _REVISES = re.compile(
 _LEAST_IN_COMMON = 2
 _FEW = 2
 _LEAST_ALIKE = 3
-"""Words by which two sentences may differ, and that they must have in common, to say of one thing that it is another.
+"""The most words by which two sentences may differ, and the least that they must have in common, to be about one thing.
 """
 _HALF, _MOST = 0.5, 0.7
-"""Of the words that the first has, in a passage that is evidence, and in another."""
+"""The least share of the first passage's words that another passage must have: if that is evidence too, and if it is
+not.
+"""
 _DAY = len("2026-03-04")
-"""A date that a document gives itself; that of its file has the time as well."""
+"""The length of a date that a document gives itself; the date of its file also has a time."""
 _WORD = re.compile(r"\w+")
 
 
 def differs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
-    """Whether it says as much about the same, with other numbers or, in another document, of somebody else."""
+    """Whether a sentence says as much about the same thing with other numbers or, in another document, of somebody
+    else.
+    """
     if (
         question.kind not in (*_NUMBERS_DIFFER, *_NAMES_DIFFER, Kind.PERSON)
         or {first.unit.kind, other.unit.kind} & {"code", *WHOLES}
@@ -71,7 +77,7 @@ def differs(question: Question, passages: Sequence[Passage], first: Ranked, othe
 
 
 def _differ_in_a_word(one: str, other: str) -> bool:
-    """The server is called heron; the server is called osprey."""
+    """Whether two sentences differ in one word: the server is called heron, the server is called osprey."""
     first, second = (set(_WORD.findall(text.lower())) for text in (one, other))
     only = first - second, second - first
     return all(1 <= len(words) <= _FEW for words in only) and len(first & second) >= _LEAST_ALIKE
@@ -80,7 +86,7 @@ def _differ_in_a_word(one: str, other: str) -> bool:
 def revisions(
     question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Iterable[Ranked]
 ) -> list[Ranked]:
-    """What another document says of the same, where it says that something changed: at most one."""
+    """What another document says about the same thing with a remark that it changed; at most one sentence."""
     first = chosen[0]
     touched = question.touched(first.unit.near)
     documents = {passages[one.passage].hit.doc_id for one in chosen}
@@ -99,7 +105,7 @@ def revisions(
 
 
 def newest_first(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Where two documents, which both say of which day they are, do not say the same of one thing, the later one."""
+    """The sentences, the later document's first, if two dated documents disagree about one thing."""
     first = chosen[0]
     for one in chosen[1:]:
         dates = [passages[other.passage].hit.date for other in (first, one)]
@@ -111,6 +117,6 @@ def newest_first(question: Question, passages: Sequence[Passage], chosen: Sequen
 
 
 def _values(text: str) -> set[tuple[str, str | None]]:
-    """Numbers with their units, and months and days of the week."""
+    """The numbers of a text with their units, and its months and days of the week."""
     numbers = {(one.value, one.unit) for _, one in quantities(in_digits(CALENDAR.sub(" ", text)))}
     return numbers | {(match[0].lower(), "calendar") for match in CALENDAR.finditer(text)}

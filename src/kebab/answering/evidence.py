@@ -1,6 +1,5 @@
-"""Evidence: what of the passages that were found speaks to a question, and whether it is enough to answer it.
-
-Never by RRF: that is arithmetic with ranks, and its best score says nothing about whether anything was found at all.
+"""Weighs evidence: what the passages say about a question, and whether that is enough to answer it. RRF scores are not
+used, because they are made from ranks: the best one does not show whether anything relevant was found.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from kebab.core.search import Neighbour, Neighbours, SearchHit
 from kebab.core.text import estimate_tokens
 
 _NO_SCORE = 1e-3
-"""Where a word is in half of all passages, FTS5 clamps its weight to almost nothing: in a corpus of a few notes bm25
-has no scores.
+"""bm25 scores below this mean that there are no scores: in a corpus of a few notes, FTS5 clamps the weight of a word
+that is in half of all passages to almost nothing.
 """
 
 
 _BY_MEANING = 0.43
-"""What full closeness in meaning counts, where having all the words counts 1 (benchmarks/README.md)."""
+"""The weight of full closeness in meaning, where having all the words weighs 1 (benchmarks/README.md)."""
 _CLOSE = 0.15
-"""From this closeness on, words count in full."""
+"""From this closeness in meaning on, words count in full."""
 _ALL_WORDS = 0.65
-"""The least that all of the words, close together, count for however far away the passage is in meaning."""
+"""The least strength of a passage that has all words close together, however distant it is in meaning."""
 LEAST_STRENGTH = 0.65
 LEAST_BY_WORDS = 0.55
-"""What lets an answer pass; the second where nothing is known about meaning, so that words are all there is."""
+"""The least strength of evidence for an answer. The second is for corpora without vectors, where only words count."""
 
 _HITS_WITH_NEIGHBOURS = 3
 _TABLES = (".csv", ".tsv")
 
 
 class Passage(NamedTuple):
-    """A passage as evidence: a hit, or what stands beside one."""
+    """A passage as evidence: a hit, or a neighbour of one."""
 
     hit: SearchHit
     chunk_id: str
@@ -52,25 +51,25 @@ class Passage(NamedTuple):
     citation: Citation
     sentences: tuple[Sentence, ...]
     units: tuple[Unit, ...]
-    """What of it can be quoted by itself."""
+    """The parts of it that can be quoted by themselves."""
     coverage: float
-    """Share of the question's informative words, by weight, in the passage with its title and headings."""
+    """The share of the question's informative words, by weight, that the passage has with its title and headings."""
     focus: float
-    """The same of the best two sentences that follow each other, with title and headings."""
+    """The same share for the best two consecutive sentences, with title and headings."""
     terms: Terms
     title: Terms
-    """Of title and headings."""
+    """The terms of title and headings."""
     closeness: float | None
-    """How close in meaning, from 0, no closer than chance, to 1; None when nothing is known about that."""
+    """The closeness in meaning, from 0 (as close as by chance) to 1; None if it is unknown."""
     beside: bool = False
-    """Whether it only stands beside a hit."""
+    """Whether it is only a neighbour of a hit."""
     left_out: tuple[tuple[Sentence, Terms], ...] = ()
-    """What of it reads like orders to a machine, which is neither quoted nor believed."""
+    """The sentences that read like orders to a machine, which are neither quoted nor believed."""
 
     @property
     def strength(self) -> float:
-        """How much it speaks for an answer: by its words, which count less in a passage that is far away in meaning,
-        and by its meaning.
+        """How much the passage speaks for an answer: by its meaning, and by its words, which count less if it is
+        distant in meaning.
         """
         words = (self.coverage + self.focus) / 2
         if self.closeness is None:
@@ -84,7 +83,7 @@ class Passage(NamedTuple):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Of its document and the headings above it, each once."""
+        """The title of the document and the headings above the passage, each once."""
         return tuple(dict.fromkeys((self.hit.title, *self.headings)))
 
     @property
@@ -94,23 +93,23 @@ class Passage(NamedTuple):
 
 class Evidence(NamedTuple):
     passages: tuple[Passage, ...]
-    """Best first."""
+    """The passages, best first."""
     strength: float
-    """Of the strongest passage: words and meaning must meet in one."""
+    """The strength of the strongest passage: words and meaning must meet in one passage."""
     coverage: float
     focus: float
     similarity: float | None
-    """The best cosine; None when nothing was compared by meaning."""
+    """The best cosine; None if nothing was compared by meaning."""
     margin: float | None
-    """How far that is above the middle of the list."""
+    """How far the best cosine is above the middle of the list."""
     missing: tuple[str, ...]
-    """Informative words that no passage has."""
+    """The informative words that no passage has."""
     absent: tuple[str, ...] = ()
-    """What the question names and no passage has: each is reason enough to refuse."""
+    """The things that the question names and no passage has; each of them is enough to refuse."""
 
     @property
     def by_meaning(self) -> bool:
-        """Whether it is known of any passage how close it is in meaning."""
+        """Whether the closeness in meaning of any passage is known."""
         return any(passage.closeness is not None for passage in self.passages)
 
     def explained(self) -> dict[str, Any]:
@@ -139,7 +138,7 @@ class Evidence(NamedTuple):
 def gather(
     question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, *, score_gate: float, max_tokens: int
 ) -> Evidence:
-    """Of hits with their whole text, and of their neighbours where they have some of what the hit lacks."""
+    """The evidence of hits with their whole text, and of their neighbours that have some of what a hit lacks."""
     strong = [hit for hit in hits if hit.score >= score_gate or _has_no_score(hit)]
     farthest = _farthest(strong)
     found = [_passage(question, hit, tokenizer, _closeness(hit, farthest)) for hit in strong]
@@ -167,8 +166,8 @@ def _has_no_score(hit: SearchHit) -> bool:
 
 
 def _farthest(hits: Sequence[SearchHit]) -> float | None:
-    """What was not found by meaning is no closer than the farthest of what was. None where some were compared by a
-    model that knows the question's language badly: what it did not find may be close all the same.
+    """The closeness of the farthest passage that was found by meaning: others cannot be closer. None if some were
+    compared by a model that knows the language of the question badly, because such a model misses close passages.
     """
     compared = [hit.retrieval for hit in hits if hit.retrieval.vector_score is not None]
     if any(detail.vector_floor is None for detail in compared):
@@ -177,7 +176,7 @@ def _farthest(hits: Sequence[SearchHit]) -> float | None:
 
 
 def _closeness(hit: SearchHit, unfound: float | None = None) -> float | None:
-    """`unfound`: of a hit that was not found by meaning."""
+    """The closeness of a hit in meaning. `unfound`: the value for a hit that was not found by meaning."""
     score, floor = hit.retrieval.vector_score, hit.retrieval.vector_floor
     if score is None:
         return unfound
@@ -225,7 +224,7 @@ def _passage(
 
 
 def _without_orders(titles: Sequence[str], *, instead: str | None = None) -> tuple[str, ...]:
-    """Of what stands above a text; what speaks to a machine says nothing about it."""
+    """The titles above a text without those that speak to a machine."""
     if not speaks_to_a_machine("\n".join(titles)):
         return tuple(titles)
     kept = (instead if speaks_to_a_machine(title) else title for title in titles)
@@ -249,7 +248,7 @@ def _focus(question: Question, quotable: Sequence[Unit]) -> float:
 
 
 def _with_neighbours(question: Question, found: Sequence[Passage], tokenizer: Tokenizer) -> list[Passage]:
-    """Beside the best hits: what has informative words that they lack, or what they lead up to."""
+    """The best hits with those neighbours that have informative words which the hits lack, or that the hits introduce."""
     known = {passage.chunk_id for passage in found}
     passages: list[Passage] = []
     for number, passage in enumerate(found):
@@ -267,7 +266,7 @@ def _with_neighbours(question: Question, found: Sequence[Passage], tokenizer: To
 
 
 def _within_budget(passages: list[Passage], max_tokens: int) -> list[Passage]:
-    """Whole passages, and always the first one."""
+    """The first whole passages that fit the budget, but at least one."""
     used = 0
     packed: list[Passage] = []
     for passage in passages:

@@ -1,5 +1,5 @@
-"""An answer without a model: what answers the question, word for word, with its marker. One quotation, unless more of
-them say more.
+"""Makes an answer without a model: the quotation that answers the question, with its marker, and further quotations if
+they say more.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from kebab.core.citations import CodeSpan
 from kebab.core.ports import Tokenizer
 
 _MOST_MORE = 2
-"""Quotations after the first."""
+"""The most quotations after the first."""
 _MOST_ROWS = 8
 _MOST_LOOKED_AT = 60
-"""Of what may be quoted, the best first."""
+"""How many of the best quotable units are compared."""
 _AS_GOOD = 0.995
 _SURE = 0.8
-"""Of the question: what covers less may not be what was meant, and other passages are quoted as well."""
+"""The share of the question that the first quotation must cover; if it covers less, it may be about something else, and
+other passages are quoted too.
+"""
 # Of the first: how good another passage must be to be quoted as well.
 _AS_LIKELY = 0.6
 _AS_GOOD_STEPS = 0.85
@@ -34,9 +36,9 @@ _NEVER = 2.0
 _ADDS = 0.2
 """The share of the question that a further quotation must add to what the others cover."""
 _ALL_OF_IT = 1.2
-"""By words, of a sentence that has all words of the question."""
+"""The score by words of a sentence that has all words of the question."""
 _COMES_NEAR = 0.5
-"""What has nothing of the kind asked for, but speaks so much more about the subject, shows that the kind is not there.
+"""If a unit that has nothing of the kind asked for speaks so much more about the subject, the kind is probably missing.
 """
 _WHAT_TO_DO = re.compile(
     r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE
@@ -49,17 +51,17 @@ _SUBJECT_IS_TITLE = frozenset({Kind.TIME, Kind.PLACE, Kind.PERSON})
 
 class Quotation(NamedTuple):
     passage: int
-    """Which of the passages, from 0."""
+    """The index of the passage, from 0."""
     unit: Unit
 
 
 class Chosen(NamedTuple):
     quotations: tuple[Quotation, ...]
-    """The best first; empty when nothing has what was asked for."""
+    """The quotations, best first; empty if nothing has what was asked for."""
     lacking: tuple[str, ...] = ()
-    """What the question names, of which the best that there is says nothing."""
+    """The things that the question names and even the best unit does not mention."""
     undone: str = ""
-    """What is asked about being done, where that is what nothing says."""
+    """The action that the question asks about, if no unit says it."""
 
 
 def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> Chosen:
@@ -104,14 +106,16 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
 
 
 def _shows_how(one: Ranked, passage: Passage) -> bool:
-    """As steps do; source code does so without saying it, and so may a sentence with all that was asked about."""
+    """Whether a unit shows how something is done: as steps do, as source code does, and a sentence that has everything
+    that was asked about.
+    """
     return one.fits or one.by_words >= _ALL_OF_IT or passage.hit.doc_type == "code"
 
 
 def _best(
     question: Question, passages: Sequence[Passage], order: Sequence[Ranked], among: Sequence[Ranked]
 ) -> Ranked | None:
-    """`among`: all that is compared with it."""
+    """The best unit. `among`: all units that it is compared with."""
     enough = {passage.hit.chunk_id for passage in passages if passage.is_enough}
     order, among = (
         [one for one in some if passages[one.passage].hit.chunk_id in enough] for some in (order, among)
@@ -124,12 +128,12 @@ def _best(
 
 
 def _title_says_it(question: Question, passage: Passage) -> bool:
-    """When and where something is, and who: "Departure: Monday" in a note about a trip."""
+    """Whether the title says when or where something is, or who: "Departure: Monday" in a note about a trip."""
     return question.kind in _SUBJECT_IS_TITLE and question.coverage(passage.title) >= _TITLE_SAYS_IT
 
 
 def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[Ranked]) -> Iterator[Ranked]:
-    """The best with what belongs to it: the other rows that say as much, the rest of its list, the code that follows."""
+    """The best unit with what belongs to it: other rows that say as much, the rest of its list, the code that follows."""
     unit = best.unit
     if unit.kind == "row":
         alike = [
@@ -169,7 +173,7 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
 
 
 def _steps_around(passage: Passage, unit: Unit) -> Unit | None:
-    """The list of steps, all of it, that this is one of; where it is too long, only if it is cut behind this one."""
+    """The whole list of steps that this unit is a part of; a list that is too long only if it is cut behind this unit."""
     lists = (one for one in passage.units if one.kind == "list" and one.start <= unit.start and unit.end <= one.end)
     return next(
         (
@@ -194,7 +198,7 @@ def _is_same_block(passage: Passage, unit: Unit, other: Unit) -> bool:
 def _more(
     question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Sequence[Ranked]
 ) -> Iterator[Ranked]:
-    """What covers some of the question that the others do not, or says another number about the same."""
+    """Units that cover something of the question which the others do not, or say another number about the same."""
     first = chosen[0]
     two_parts = _TWO_PARTS.search(question.text) is not None
     covered = joined([one.unit.own | passages[one.passage].title if two_parts else one.unit.around for one in chosen])
@@ -232,14 +236,14 @@ def _more(
 
 
 def _belongs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
-    """Whether it is about what the first is about: it stands beside it, or has words of the question in common with it."""
+    """Whether a unit is about the same as the first: it is beside it, or has words of the question in common with it."""
     if first.passage != other.passage or _is_same_block(passages[first.passage], first.unit, other.unit):
         return True
     return bool(question.touched(first.unit.near) & question.touched(other.unit.near))
 
 
 def written_out(quotes: Sequence[tuple[Passage, int, Unit]]) -> str:
-    """Passages, their markers and units as one text, each by itself; rows under the head of their table."""
+    """The quotations as one text: each by itself with its marker, rows under the head of their table."""
     paragraphs: list[str] = []
     table: tuple[int, tuple[int, int]] | None = None
     for passage, marker, unit in quotes:
@@ -263,7 +267,7 @@ _RULE = re.compile(r"\n(\s*\|[\s|:+=-]+)(?:\n|$)")
 
 
 def _shown(text: str, passage: Passage, unit: Unit) -> str:
-    """With the head of its table, or with a fence where it is code without one."""
+    """The text of a unit with the head of its table, or with a fence if it is code without one."""
     if unit.header is not None:
         start, end = unit.header
         rule = _RULE.match(passage.text, end)

@@ -1,4 +1,4 @@
-"""Whether the evidence is enough to answer a question, or why not."""
+"""Decides whether the evidence is enough to answer a question, or says why not."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kebab.answering.ranking import STRICT
 
 _NEAREST = 3
 _NAMED = 4
-"""Words of the question named in a refusal."""
+"""The most words of the question that a refusal names."""
 
 
 class Refusal(NamedTuple):
     reason: str
-    """A word for programs."""
+    """The reason as a code for programs."""
     message: str
 
 
@@ -42,15 +42,15 @@ def refusal(question: Question, evidence: Evidence) -> Refusal | None:
 
 
 def no_sentence(question: Question) -> Refusal:
-    """Of evidence that is about the right thing."""
+    """The refusal for evidence that is about the right thing but has no sentence that answers."""
     if question.kind in STRICT:
         return Refusal("no_sentence", f"What was found is about this, but does not say {question.kind.value}.")
     return Refusal("no_sentence", "What was found has no sentence that answers this.")
 
 
 def about_another(question: Question, lacking: Sequence[str]) -> Refusal:
-    """Of evidence that has all the words, but says what was asked for of others of their kind, or of nothing that was
-    named.
+    """The refusal for evidence that has all the words, but says what was asked for of other things of that kind, or of
+    nothing that was named.
     """
     names = [named.text for named in question.named if named.is_name and named.text in lacking]
     deed = question.parts.deed
@@ -64,13 +64,13 @@ def about_another(question: Question, lacking: Sequence[str]) -> Refusal:
 
 
 def not_done(question: Question, deed: str) -> Refusal:
-    """Of evidence about the right thing, with which something else is done."""
+    """The refusal for evidence about the right thing that says only something else is done with it."""
     how = "how to" if question.wants_steps else "this of what is asked about: to"
     return Refusal("no_sentence", f"What was found is about this, but does not say {how} {deed}.")
 
 
 def least_strength(evidence: Evidence) -> float:
-    """What lets an answer pass."""
+    """The least strength of evidence for an answer."""
     return LEAST_STRENGTH if evidence.by_meaning else LEAST_BY_WORDS
 
 

@@ -1,6 +1,5 @@
-"""Whether what may be quoted is about the very thing that a question names, not about another one of its kind.
-
-Its own words decide: February's bill is not March's, though the note was written in March. What it does not say itself,
+"""Checks whether a quotable unit is about the thing that a question names, not about another one of its kind. Its own
+words decide: February's bill is not March's, though the note was written in March. What the unit does not say itself,
 its paragraph, the head of its table, headings and title may say.
 """
 
@@ -25,21 +24,22 @@ if TYPE_CHECKING:
 _LEAST_OF_NAME = 0.2
 _LEAST_OF_THINGS = 0.24
 _MOST_OF_ONE = 4.0
-"""What share of a question, by weight, must be missing: of many words, some are said otherwise (benchmarks/README.md).
+"""The most weight of one word, and the least shares of a question, by weight, that must be missing to refuse: of many
+words, some may be said otherwise (benchmarks/README.md).
 """
 _LEAST_OF_ALL = 0.41
 _MOST_WEIGHT = 3.0
 _FEW_WORDS = 5
-"""Of more, a sentence need not have so many."""
+"""The number of words up to which a sentence must have all of them."""
 _LEAST_MISSPELT = 5
 _LEAST_OF_ROOT = 7
 _DAY = len("2026-03-04")
-"""A date that a document gives itself; that of its file has the time as well."""
+"""The length of a date that a document gives itself; the date of its file also has a time."""
 _ACRONYM = re.compile(r"[A-Z]{2,5}s?$")
 
 
 class Identity:
-    """Of one question; what was found out about a unit is kept."""
+    """Compares units with one question, and keeps what it found out about each unit."""
 
     def __init__(self, question: Question) -> None:
         self._question = question.text
@@ -64,14 +64,14 @@ class Identity:
         self._known: dict[tuple[str, int, int], tuple[str, ...]] = {}
 
     def lacks(self, unit: Unit, passage: Passage) -> tuple[str, ...]:
-        """What it is not about, as the question has it."""
+        """The things of the question that a unit is not about, as the question has them."""
         key = (passage.chunk_id, unit.start, unit.end)
         if key not in self._known:
             self._known[key] = tuple(self._lacking(unit, passage))
         return self._known[key]
 
     def is_beside_the_point(self, unit: Unit, passage: Passage) -> tuple[str, ...]:
-        """The things that neither it nor anything before it speaks of, though its passage does: what comes later is not
+        """The things that neither the unit nor the text before it mentions, though its passage does: later text is not
         read with it.
         """
         things = [(named, words) for named, words in self._things if not _has_one(words, unit.around)]
@@ -81,7 +81,7 @@ class Identity:
         return tuple(self._weighty(things, _LEAST_OF_THINGS))
 
     def has_enough(self, unit: Unit, passage: Passage) -> bool:
-        """Whether it has a good part of the question: a rare name alone, however much it weighs, is no answer."""
+        """Whether a unit has a good part of the question: a rare name alone, however much it weighs, is no answer."""
         if not self._is_question or not 0 < len(self._capped) <= _FEW_WORDS:
             return True
         nearby = unit.around | self._said_beside(unit, passage)
@@ -89,7 +89,7 @@ class Identity:
         return has >= _LEAST_OF_ALL * sum(weight for _, weight in self._capped)
 
     def _said_beside(self, unit: Unit, passage: Passage) -> Terms:
-        """By all of its paragraph."""
+        """Whether the paragraph of a unit has these words."""
         if unit.kind == "row":
             return NO_TERMS
         key = (passage.chunk_id, passage.sentences[unit.first].block)
@@ -98,7 +98,7 @@ class Identity:
         return self._paragraphs[key]
 
     def absent(self, passages: Sequence[Passage]) -> tuple[str, ...]:
-        """What none of the passages has anywhere."""
+        """The things of the question that no passage has anywhere."""
         patterns = (named.text for named in self._patterns if not any(_stands_in(named, one) for one in passages))
         names = [
             (named, words)
@@ -111,7 +111,9 @@ class Identity:
         return (*patterns, *self._weighty(names, _LEAST_OF_NAME), *self._weighty(things, _LEAST_OF_THINGS))
 
     def _weighty(self, lacking: Sequence[tuple[Named, list[QuestionWord]]], least: float) -> Iterator[str]:
-        """All of them, where together they are so much of the question that an answer without them is to another one."""
+        """All absent words, if together they are so much of the question that an answer without them would answer
+        another one.
+        """
         weight = sum({word.key: min(word.weight, _MOST_OF_ONE) for _, words in lacking for word in words}.values())
         if lacking and weight >= least * self._weight:
             yield from (named.text for named, _ in lacking)
@@ -135,14 +137,14 @@ class Identity:
                 yield named.text
 
     def is_of_kin(self, unit: Unit, passage: Passage) -> bool:
-        """Whether it says of everything that it is not about which other one it is about: of release 5.0, not of 4.2."""
+        """Whether a unit speaks only of another thing with the same name: of release 5.0, not of 4.2."""
         lacking = self.lacks(unit, passage)
         kin = {named.text: named.kin for named in self._patterns}
         own = unit.of(passage.text)
         return all((pattern := kin.get(name)) is not None and pattern.search(own) for name in lacking)
 
     def has_their_parts(self, unit: Unit, passage: Passage) -> bool:
-        """Whether those that the question names may do there what it says of them."""
+        """Whether the names of the question may have the roles in a unit that they have in the question."""
         if not self._asks_who:
             return True
         text = unit.of(passage.text)
@@ -152,13 +154,15 @@ class Identity:
 
 
 def _has_one(words: list[QuestionWord], terms: Terms) -> bool:
-    """Or, of a name of several words, half of them."""
+    """Whether a text has one of the words or, of a name of several words, half of them."""
     has = sum(word.weight for word in words if share_of(word, terms) > 0 or _is_written_otherwise(word, terms))
     return has > 0 and 2 * has >= sum(word.weight for word in words)
 
 
 def _is_written_otherwise(word: QuestionWord, terms: Terms) -> bool:
-    """Ctenophores of Ctenophora; and of what stands nowhere, whether the text has it but for a letter."""
+    """Whether a text has the word in another spelling: Ctenophores for Ctenophora; for a word that occurs nowhere, also
+    with another letter.
+    """
     key = word.key
     if not (key.isalpha() and key.isascii()):
         return False
@@ -173,7 +177,7 @@ def _is_written_otherwise(word: QuestionWord, terms: Terms) -> bool:
 
 
 def _is_spelt_out(name: str, text: str) -> bool:
-    """HPA is the HorizontalPodAutoscaler."""
+    """Whether a text spells out an abbreviation: HPA is the HorizontalPodAutoscaler."""
     if not _ACRONYM.match(name):
         return False
     initials = name.removesuffix("s")
@@ -201,7 +205,7 @@ def _is_about(named: Named, unit: Unit, passage: Passage) -> bool:
 
 
 def _titles(passage: Passage) -> tuple[str, ...]:
-    """What stands above all of it: with the name of its file, and the day that it is of."""
+    """The titles above the passage, with the name of its file and its date."""
     date = passage.hit.date if len(passage.hit.date) == _DAY else ""
     return (*passage.titles, file_stem(passage.citation.path), date)
 
@@ -214,7 +218,7 @@ def _stands_in(named: Named, passage: Passage) -> bool:
 
 
 def _finds(named: Named, text: str) -> bool:
-    """Spelt out too, where it is no number of something: light 3 is not three lights."""
+    """Whether a text has the thing, also spelt out unless it is a number of something: light 3 is not three lights."""
     pattern = named.pattern
     return pattern is not None and (
         pattern.search(text) is not None or (named.kin is None and pattern.search(in_digits(text)) is not None)
@@ -222,7 +226,7 @@ def _finds(named: Named, text: str) -> bool:
 
 
 def _before(unit: Unit, passage: Passage) -> list[Unit]:
-    """What stands before it, in its section or in one that holds it."""
+    """The text before a unit in its section or in an enclosing one."""
     outer = (unit.headings[:depth] for depth in range(len(unit.headings) + 1))
     sections = frozenset(outer)
     return [
@@ -231,6 +235,6 @@ def _before(unit: Unit, passage: Passage) -> list[Unit]:
 
 
 def _paragraph(unit: Unit, passage: Passage) -> list[Unit]:
-    """What stands in one block with it."""
+    """The text of the block that a unit is in."""
     block = passage.sentences[unit.first].block
     return [one for one in passage.units if one.kind not in WHOLES and passage.sentences[one.last].block == block]

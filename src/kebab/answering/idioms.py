@@ -1,4 +1,4 @@
-"""What several words say that one does, and what is written short: took part in, isn't, nobody but Ada."""
+"""Replaces idioms and contractions by plain words: took part in, isn't, nobody but Ada."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IDIOMS = tuple(
         (r"no one", "nobody"),
     )
 )
-"""Several words that say what one does."""
+"""Idioms of several words, and the one word with their meaning."""
 _EXCEPT = r"(?:except|but)"
 _REWRITTEN = tuple(
     (re.compile(written, re.IGNORECASE), plain)

@@ -1,7 +1,5 @@
-"""Kinds of things that are asked for (a person, a time, an amount, a reason, …), and whether a text has one of a kind.
-
-By how such things are written. A text that has none of the kind cannot answer; one that has may still be about
-something else.
+"""The kinds of things that questions ask for (a person, a time, an amount, a reason, …), and patterns for each. A text
+that has nothing of the kind cannot answer; one that has may still be about something else.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from functools import cache
 
 
 class Kind(Enum):
-    """Its value says what is missing where there is none."""
+    """A kind of thing; its value says what is missing if there is none."""
 
     PERSON = "who"
     TIME = "when"
@@ -141,7 +139,7 @@ _COUNTS_NOTHING = re.compile(
     r"|\b[A-Za-z]+\d[\w.]*|\b\d+[A-Za-z]+\d\w*",
     re.IGNORECASE,
 )
-"""Digits of addresses, of dates and of names: of S3 and of v1.2 nobody asks how much."""
+"""Digits of addresses, dates and names: S3 and v1.2 are not amounts."""
 
 CALENDAR = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s)?{MONTH}\b(?:\s\d{{1,2}}\b)?(?:,?\s\d{{4}})?|\b{WEEKDAY}\b", re.IGNORECASE
@@ -167,7 +165,7 @@ _NO_NAME_KOREAN = frozenset(
     공사 공유 현재 현장 함께 변경 여기 추가 도구 도서 소스 선택 설정 설치 마감 길이 문서 문제 문의 고객 고장
     배포 배송 허가 백업 강의 최근 최대 최소 김치 박스 황금 홍보 양식 손님 손잡""".split()
 )
-"""Words of two syllables that begin as a family name does."""
+"""Korean words of two syllables that begin like a family name but are no names."""
 _PERSON_KOREAN = re.compile(
     r"[가-힣]{2,4}(?=에게|께서|한테|\s?[씨님](?![가-힣]))|(?<![가-힣])[가-힣]{2}이\s"
     r"|팀|담당|회장|총무|대표|[과부팀사]장|직원|선생|엄마|아빠|어머니|아버지|누나|동생|친구|이웃|모두"
@@ -194,10 +192,8 @@ def _pattern(kind: Kind, *, loose: bool) -> re.Pattern[str]:
 
 
 def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) -> float:
-    """1 of a text that has something of this kind, a half where it may be meant, else 0; 1 for kinds that no pattern
-    can tell.
-
-    `known`: words in small letters that name nothing new, because the question has them.
+    """1 for a text that has something of this kind, 0.5 if it may have, otherwise 0; 1 for kinds without a pattern.
+    `known`: lower-case words that name nothing new, because the question has them.
     """
     if kind in (Kind.PERSON, Kind.INSTANCE, Kind.NAME) and next(_names_in(text, known), None):
         return 1.0
@@ -218,15 +214,15 @@ def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) ->
 
 
 def names_who(text: str, verb: str) -> bool:
-    """Whether somebody is named before this verb: "Jonas caught it". Right before it even a name is one that looks like
-    no name.
+    """Whether somebody is named before this verb: "Jonas caught it". Right before the verb, a word that looks like no
+    name counts as one too.
     """
     found = re.finditer(rf"\b([A-Z][\w'’-]*)(?:\s[A-Z][\w'’-]*)*\s(?:\w+ly\s)?{re.escape(verb)}\b", text)
     return any(match[1].lower() not in _NO_NAME for match in found)
 
 
 def people_in(text: str, known: frozenset[str] = frozenset()) -> set[str]:
-    """Those that are named, in small letters; `known` as above."""
+    """The people that a text names, in lower case; `known` as in `share_of_kind`."""
     korean = (name for name in _korean_names(text) if name not in known)
     return {name.lower() for name in (*_names_in(text, known), *korean)}
 
@@ -240,8 +236,8 @@ def _names_in(text: str, known: frozenset[str]) -> Iterator[str]:
 
 
 def _is_name(text: str, word: re.Match[str]) -> bool:
-    """Whether a word with a capital is a name: inside a sentence always, at its beginning where something is said of
-    one.
+    """Whether a capitalised word is a name: always inside a sentence, at its beginning only if the sentence says
+    something of it.
     """
     if word[0].lower().removesuffix("s") in _NO_NAME or word[0].lower() in _NO_NAME:
         return False

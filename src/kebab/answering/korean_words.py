@@ -1,4 +1,4 @@
-"""The informative words of a question in Korean: nouns without particles, 설정 of 설정하나요, verbs by their stem."""
+"""The informative words of a Korean question: nouns without particles, 설정 of 설정하나요, verbs by their stem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RUN = re.compile(r"[가-힣]+")
 _ASKS = re.compile(r"무엇|뭐|뭘|뭔|어떤|어떻|어느|왜|언제|어디|누구|누가|누굴|몇|얼마|며칠|무슨")
 _HOW_MANY = re.compile(r"몇\s?$")
 _WHICH = re.compile(r"(?:무슨|어느|어떤)\s$")
-"""What follows is what is asked about, however short."""
+"""Words such as "which": the noun behind them is asked about, however short it is."""
 _SELF = re.compile(r"(?:나|내|저|제|우리|저희|너|당신)(?:는|은|가|를|을|의|도|에게|한테)?|우리\S?")
 # What a question is made with, and no answer has to repeat.
 _ASKING = frozenset(
@@ -33,31 +33,31 @@ _IS = re.compile(
 )
 _MAY = re.compile(r"([가-힣]+)도(?=\s(?:되|돼|됩|괜찮))")
 _WOULD = re.compile(r"\s+(?:수|때|것|게|지|줄|적)(?![가-힣])")
-"""What follows a verb: 올 수, 쓸 때."""
+"""Nouns that show that a verb precedes them: 올 수, 쓸 때."""
 _TRAITS = frozenset(
     "문제 상태 결과 내용 정보 부분 기능 종류 크기 개수 정도 상황 과정 기준 조건 최대 최소 기본 전체 다음 이번 지난".split()
 )
-"""What is asked about something, and may be said in other words."""
+"""Nouns for properties, which a question may ask about and an answer may say in other words."""
 _DOING = re.compile(r"\s(?:데|것|법|방법|곳|동안|중)(?:[에은는이가을를도]|에는|에도)?(?![가-힣])")
-"""What follows a verb that ends like a noun with its particle: 맞추는 데."""
+"""Nouns behind a verb that ends like a noun with its particle: 맞추는 데."""
 _LONGEST_PARTICLE = 3
 _PARTICLE = "은는이가을를의에와과도만로"
 
 
 _FORMS_OF_SYLLABLE = 28
 _ENDS_BEFORE_NOUN = (4, 8)
-"""ㄴ and ㄹ, by their number among what may stand below a syllable."""
+"""ㄴ and ㄹ, by their numbers among the final consonants of a syllable."""
 
 
 class KoreanWord(NamedTuple):
     text: str
     pattern: re.Pattern[str] | None = None
-    """What finds it; None where it is enough that it stands somewhere."""
+    """The pattern that finds the word; None if it may be anywhere in a text."""
     weak: bool = False
 
 
 def korean_words(text: str) -> Iterator[KoreanWord]:
-    """In order; of text in NFC."""
+    """The informative words in order; the text is in NFC."""
     for match in _RUN.finditer(text):
         word = match[0]
         if _ASKS.match(word) or _SELF.fullmatch(word) or word in _ASKING or _HOW_MANY.search(text[: match.start()]):
@@ -78,7 +78,7 @@ def korean_words(text: str) -> Iterator[KoreanWord]:
 
 
 def noun_phrases(text: str) -> Iterator[str]:
-    """Nouns that a particle marks as what a question is about, with the bare ones before them: 재작년 and 회비 of 재작년 회비는."""
+    """The nouns that a particle marks as the subject of a question, with the nouns before them: 재작년 and 회비 of 재작년 회비는."""
     phrase: list[str] = []
     for match in _RUN.finditer(text):
         word = match[0]
@@ -112,7 +112,7 @@ def noun_phrases(text: str) -> Iterator[str]:
 
 
 def _says_which(word: str) -> bool:
-    """Of a verb before a noun: 늘어난, 올라갈."""
+    """Whether a verb qualifies the noun behind it: 늘어난, 올라갈."""
     return (
         len(word) > 2
         and word[-2] in "어여아려져와워라"
@@ -147,5 +147,5 @@ def _noun(word: str) -> KoreanWord | None:
 
 @cache
 def _alone(*words: str) -> re.Pattern[str]:
-    """A word of one syllable, which stands in many others: only at the beginning of a word."""
+    """A pattern for a word of one syllable, which is part of many others: it must begin a word."""
     return re.compile("|".join(rf"(?<![가-힣]){word}" if len(word) == 1 else word for word in words))

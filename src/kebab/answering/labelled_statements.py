@@ -1,5 +1,5 @@
-"""What is said of A and what is said of B: where things are told apart by a letter or a number, that decides which
-statement is meant.
+"""Distinguishes statements about things with labels: if things are distinguished by a letter or number, it decides
+which statement is meant.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class _Statement(NamedTuple):
 
 
 def is_said_of_another_label(claim: Clause, sentences: Iterable[Sequence[Clause]], senses: Senses) -> bool:
-    """Whether what the claim says of B is said of A, and nothing of it of B alone: sample A took an hour, sample B was
-    lost.
+    """Whether the passage says of label A what the claim says of label B, and nothing of that of B alone: sample A took
+    an hour, sample B was lost.
     """
     marks = _marks(claim)
     if not marks:
@@ -36,7 +36,7 @@ def _marks(clause: Clause) -> frozenset[str]:
 
 
 def _statements(sentence: Sequence[Clause]) -> Iterator[_Statement]:
-    """Each from one label to the next; rods A and B were coated: that is one."""
+    """The statements of a sentence, each from one label to the next. Rods A and B were coated: that is one statement."""
     marks: frozenset[str] = frozenset()
     clauses: list[Clause] = []
     was_bare = False
@@ -54,12 +54,12 @@ def _statements(sentence: Sequence[Clause]) -> Iterator[_Statement]:
 
 
 def _is_bare(clause: Clause) -> bool:
-    """Only what it is and what it is called: sample A."""
+    """Whether a statement has only the thing and its label: sample A."""
     return not clause.quantities and sum(word.script != LABEL for word in clause.words) <= 1
 
 
 def _items(claim: Clause, clauses: Iterable[Clause], senses: Senses) -> frozenset[str]:
-    """Words and numbers of the claim that these say."""
+    """The words and numbers of the claim that these statements have."""
     every = list(clauses)
     words = {
         word.key for word in claim.words if word.script != LABEL and any(one.said.says(word, senses) for one in every)

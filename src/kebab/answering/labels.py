@@ -1,5 +1,5 @@
-"""Names of one letter, or of a number and what it numbers: gate B, hepatitis A, drive D:, B동, 2팀. Of two, one is never
-the other.
+"""Labels: names of one letter, or of a number and the noun it numbers: gate B, hepatitis A, drive D:, B동, 2팀. One label
+never means another.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from kebab.analysis import korean
 from kebab.analysis.language import is_stop_word
 
 LABEL = "label"
-"""The script of such words, which have no other forms."""
+"""The script of labels, which have no other forms."""
 _HANGUL = "\uac00-\ud7a3"
 _LETTER = re.compile(rf"(?<![^\W{_HANGUL}])(?<!['’&./+#-])[A-Za-z](?![^\W{_HANGUL}])(?![&/+#-]|\.[A-Za-z]|['’](?!s\b))")
 _BESIDE_HANGUL = re.compile(rf"[{_HANGUL}]\s?$")
 _COUNTED = re.compile(r"\d\s?$")
-"""5 V: a unit."""
+"""A number before a letter, which makes the letter a unit: 5 V."""
 _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?:\n])[\s\"“'(*-]*$")
 _AS_SUBJECT = re.compile(r"\s(?:is|was|are|were|and|or|has|had|costs?|gets?|only|to)\b|\s*[,;:)]|['’]s\b|\s*$")
 _IN_A_TITLE = re.compile(r"\b[A-Z]\w+\s$")
@@ -31,20 +31,20 @@ _LISTED = r"(?:[A-Z](?:,\s(?:and\s|or\s)?|\s(?:and|or|to|&)\s|\s?[–/]\s?))*"
 _NOUN_BEFORE = re.compile(rf"([^\W\d_]{{2,}})[\s-](?:and\s|or\s)?{_LISTED}$")
 _NOUN_BEHIND = re.compile(rf"(?:[\s-]([a-z]{{2,}})|([{_HANGUL}]))")
 NUMBERED_NOUNS = "팀|반|조|동|호기|호선|호실|관|구역|공장|라인|그룹|학년|단지|창구|게이트"
-"""What is told apart by a number before it."""
+"""Korean nouns that are distinguished by a number before them."""
 _NUMBERED = re.compile(rf"(\d+)\s?({NUMBERED_NOUNS})")
 
 
 class Label(NamedTuple):
     text: str
-    """As it is written, with the noun before it."""
+    """The label as written, with the noun before it."""
     mark: str
     nouns: frozenset[str]
-    """What it is a name of, as far as its neighbours tell."""
+    """The nouns that the label names, as far as its neighbours show."""
 
 
 def is_label(text: str, start: int) -> bool:
-    """Whether the letter that stands there alone is a name: neither an article nor a pronoun nor a unit."""
+    """Whether a letter that stands alone is a label, and not an article, a pronoun or a unit."""
     if _LETTER.match(text, start) is None:
         return False
     letter, before, behind = text[start], text[:start], text[start + 1 :]
@@ -62,12 +62,12 @@ def is_label(text: str, start: int) -> bool:
 
 
 def key_of(letter: str) -> str:
-    """Unlike that of any word: what is called B does not stand for a b in a formula."""
+    """The key of a label, which differs from that of any word: a thing called B is not the b in a formula."""
     return f"#{letter.lower()}"
 
 
 def numbered_at(text: str, start: int) -> str | None:
-    """2팀, where that number stands."""
+    """The numbered label at this place of a text, such as 2팀."""
     found = _NUMBERED.match(text, start)
     return f"{found[1]}{found[2]}" if found else None
 
@@ -95,8 +95,8 @@ def _bare(noun: str) -> str:
 
 
 def mislabelled(claim: str, passage: str) -> Iterable[str]:
-    """Labels that the passage gives to something else, where the same thing has others: vitamin C, of vitamin D and
-    hepatitis C.
+    """Labels that the passage gives to something else, while the claim's thing has other labels: vitamin C, if the
+    passage has vitamin D and hepatitis C.
     """
     theirs = list(labels_in(passage))
     for mine in labels_in(claim):

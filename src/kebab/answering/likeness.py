@@ -1,9 +1,7 @@
-"""Words of a claim that a model finds like words of a passage: an answer may put a thing otherwise, but not speak of
-another thing.
-
-What a model finds alike are also opposites and things of one kind: Monday and Friday, seminar and laboratory. So words
-of the tables are left to them, what can be counted up is never alike, a word that the passage has elsewhere means that,
-and verbs may differ more than nouns.
+"""Finds words of a claim that a model finds similar to words of a passage: an answer may use other words, but not speak
+of another thing. A model also finds opposites and things of one kind similar: Monday and Friday, seminar and
+laboratory. Therefore words in the tables are compared by the tables only, countable things are never similar, a word
+that the passage has elsewhere is not replaced, and verbs may differ more than nouns.
 """
 
 from __future__ import annotations
@@ -23,17 +21,18 @@ _LIKE_ACTIONS = 0.5
 _LIKE_KOREAN_ACTIONS = 0.55
 _LIKE_TWO_OF_CHINESE_ORIGIN = 0.68
 _KINDRED = 0.45
-"""Cosines, measured on pairs of words (benchmarks/README.md). 삭제하다 and 저장하다 have half of their letters in common."""
+"""Least cosines, measured on pairs of words (benchmarks/README.md). 삭제하다 and 저장하다 have half of their letters in common.
+"""
 _TOO_COMMON = frozenset("a an the of to in on at is are be it and or for by with as that this".split())
 _KOREAN_NAME = re.compile("[김이박최정강조윤장임한오서신권황안송류전홍][가-힣]{2}")
-"""Or a noun that looks like one, which then has to be said."""
+"""A Korean name, or a noun that looks like one, which then must be said literally."""
 _PHRASAL = "in|out|up|off|over|back|on|down|away"
 
 
 def learned_senses(
     text: str, words: Sequence[ClaimWord], reading: Reading, senses: Senses, alike: WordsAlike
 ) -> Senses:
-    """The senses with what of a claim is like which words of a passage."""
+    """The senses, extended by the words of a claim that are similar to words of the passage."""
     missing = [word for word in words if word.script in ("other", "hangul") and not reading.said.says(word, senses)]
     missing = [word for word in missing if not _is_named(word, text)]
     if not missing:

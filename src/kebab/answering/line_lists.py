@@ -1,5 +1,5 @@
-"""Paragraphs that are no running text: logs, diaries, entries with a name before a colon, and short lines that each
-stand by themselves.
+"""Recognises paragraphs that are no running text: logs, diaries, entries with a name before a colon, and short lines
+that are separate.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ _STAMP = re.compile(
     rf"|{MONTH}\.?\s\d{{1,2}}\b|\d{{1,2}}\.?\s{MONTH}\b|{WEEKDAY}\b|\d{{4}}년|\d{{1,2}}월|[월화수목금토일]요일)",
     re.IGNORECASE,
 )
-"""A date, a time or a day, as an entry of a log or a diary begins."""
+"""The beginning of a log or diary entry: a date, a time or a day."""
 _KEY = re.compile(r"\s*[*_]*(?:[\w./-]+|[A-Z가-힣][\w'’/()-]*(?:\s[\w'’/()&-]+){1,3})[*_]*\s?[:：][*_]*\s+\S")
 _DIALOGUE = re.compile(r"\s*\W{0,4}(?:[QA]|질문|답변?|문|답)\s?[:.)]", re.IGNORECASE)
-"""A question and its answer belong together."""
+"""The beginning of a question or an answer in a dialogue; both belong together."""
 _ENDED = re.compile(r"""[.!?…。！？,;:：\\({\[-]["'”’)\]*_`]*$""")
 _GOES_ON_INSIDE = re.compile(r"\w{4,}[.!?]\s+[A-Z가-힣]")
 _GOES_ON_KOREAN = re.compile(r"(?:[은는을를에]|에서|에게|하고|하며|으로|및)$")
 _WIDEST = 60
 _WIDTH_PER_LINE = 20
-"""Two lines must be shorter than many to be told from a sentence that goes on."""
+"""The most characters of a line, per number of lines: two lines must be shorter than many to be told from a sentence
+that continues.
+"""
 
 
 def entries(paragraph: Sequence[str]) -> frozenset[int]:
-    """Which lines of a paragraph begin an entry, by number; none of running text. What leads up to the others is no
-    entry itself.
+    """The numbers of the lines of a paragraph that begin an entry; none for running text. A line that introduces the
+    others is no entry.
     """
     lead = int(len(paragraph) > 2 and paragraph[0].rstrip().endswith((":", "：")))
     lines = paragraph[lead:]
@@ -48,14 +50,16 @@ def entries(paragraph: Sequence[str]) -> frozenset[int]:
 
 
 def _begun_by(lines: Sequence[str], begins: Callable[[str], bool]) -> list[int]:
-    """Those that begin like the first, which must begin so; what is indented deeper belongs to the line above."""
+    """The lines that begin like the first one, which must begin like an entry. A more indented line belongs to the line
+    above.
+    """
     if not begins(lines[0]):
         return []
     return [number for number, line in enumerate(lines) if begins(line) and _indent(line) <= _indent(lines[0])]
 
 
 def _stand_alone(lines: Sequence[str]) -> bool:
-    """Short lines, none of which goes on in the next one."""
+    """Whether the lines are short and no sentence continues on the next line."""
     widest = min(_WIDEST, _WIDTH_PER_LINE * len(lines))
     return all(
         len(line.rstrip()) <= widest and not _ENDED.search(line.rstrip()) and not _GOES_ON_INSIDE.search(line)

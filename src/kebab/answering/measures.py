@@ -62,7 +62,7 @@ SCALES: dict[str, tuple[str, str]] = {
     **{unit: ("metre", factor) for unit, factor in (("metre", "1"), ("km", "1000"), ("cm", "0.01"), ("mm", "0.001"))},
     **{unit: ("litre", factor) for unit, factor in (("litre", "1"), ("ml", "0.001"))},
 }
-"""The unit in which those of one kind are compared, and how much of it each is."""
+"""For each unit, the base unit in which units of its kind are compared, and the factor."""
 BINARY = {f"{letter}{rest}": str(1024**power) for power, letter in enumerate("kmgt", start=1) for rest in ("i", "ib")}
 AMBIGUOUS = {"g": ("gram", "gb"), "m": ("metre",)}
 KOREAN_UNITS = "|".join(sorted((form for form in UNITS if form[0] >= "가"), key=len, reverse=True))
@@ -85,4 +85,4 @@ IMPLIED = {
     "잔": "drink 마셔 마시다 마신다 마십니다 마셔요 마실",
     "none": "level value score 수치 값 점수",
 }
-"""What a number with such a unit is a number of, so that nobody has to say it."""
+"""The words that a unit implies, so that no text has to say them: what a number with such a unit is a number of."""

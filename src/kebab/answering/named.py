@@ -1,4 +1,4 @@
-"""Something that a question names, with what finds it and what finds others of its kind."""
+"""A thing that a question names, with patterns that find it and others of its kind."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 class Named(NamedTuple):
     text: str
-    """As the question has it."""
+    """The name as the question has it."""
     pattern: re.Pattern[str] | None = None
-    """What finds it, of codes, numbers, months and letters."""
+    """The pattern that finds it, for codes, numbers, months and letters."""
     rivals: re.Pattern[str] | None = None
-    """What finds another one of its kind, with which a sentence is not about this one."""
+    """The pattern of another one of its kind: a sentence that has another one is not about this one."""
     kin: re.Pattern[str] | None = None
-    """What finds another one that is called the same: release 5.0, where release 4.2 was asked about."""
+    """The pattern of another one with the same name: release 5.0 if the question is about release 4.2."""
     elsewhere: re.Pattern[str] | None = None
-    """What finds it farther away: light 3, not any 3."""
+    """The pattern that finds it in more distant text: light 3, not any 3."""
     words: tuple[str, ...] = ()
-    """Of a name or a thing: in small letters, one of them at least."""
+    """The lower-case words of a name or thing, of which a text must have at least one."""
     only_among_rivals: bool = False
-    """Of years: a text that names none may be about any."""
+    """For years: whether a text without any may be about this one."""
     is_name: bool = False
-    """Whether it must stand beside what is quoted, not only somewhere in its passage."""
+    """Whether it must be in or beside the quoted text, not only somewhere in its passage."""

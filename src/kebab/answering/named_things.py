@@ -1,7 +1,5 @@
-"""What a question names, and an answer must be about: codes, numbers, months, letters, names, and the things that it
-asks about.
-
-An answer about error F.28 is none to a question about error F.75, however much else the two have in common.
+"""Finds what a question names and an answer must be about: codes, numbers, months, letters, names and things. An answer
+about error F.28 does not answer a question about error F.75, however much else the two have in common.
 """
 
 from __future__ import annotations
@@ -20,14 +18,14 @@ from kebab.answering.question_parts import Parts
 
 _UNIT_FORMS = "|".join(sorted((form for form in UNITS if form.isascii() and form.isalpha()), key=len, reverse=True))
 _CODE = re.compile(r"(?<![\w.-])(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])")
-"""F.75, E99, v1.3."""
+"""Codes: F.75, E99, v1.3."""
 _MEASURED = re.compile(r"\d+(?:[.,]\d+)*[A-Za-z]{1,4}")
-"""40GB, 3rd: a number with what it counts."""
+"""A number with a unit or ending: 40GB, 3rd."""
 _NUMBER = re.compile(r"(?<![\w.,:-])\d+(?:[.,:]\d+)*(?![\d]|[.,:]\d)")
 _IS_NUMBERED = re.compile(
     r"\b(?!(?:of|for|to|than|about|least|most|after|within|every|with|the|are|do)\b)[A-Za-z]{2,}\s$"
 )
-"""Of Debian 12, light 4."""
+"""A noun and its number: Debian 12, light 4."""
 _LETTER = re.compile(
     r"(?<=[a-z]\s)(?:[B-HJ-Z]|A(?=\s*[?!.,;]|\s*$|\s(?:is|are|was|were|cost|costs|has|have|in|on|of|for)\b))(?=[\s?!,;]|$|\.(?!\w))"
 )
@@ -41,7 +39,7 @@ _ASKS = re.compile(
 _NO_NAME = re.compile(rf"(?:i|i'm|i've|{MONTH}|{WEEKDAY})$", re.IGNORECASE)
 _IN_SMALL_LETTERS = re.compile(r"\b(?!the\b|and\b|for\b|from\b|with\b|into\b)[a-z]{2,}\b")
 _QUANTITY = re.compile(rf"\s?(?:%|percent|{CURRENCY}\b|[가-힣]|[a-z]+s\b)|\s?(?:{_UNIT_FORMS})\b")
-"""What follows a number that counts something, which may be within limits."""
+"""What follows a number that counts something. Such a number may be within limits."""
 _SPELT_OUT = "one two three four five six seven eight nine ten".split()
 _FOR_SO_MANY = re.compile(rf"\bfor\s({'|'.join(_SPELT_OUT)})\b(?!\s[a-z]+s\b)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|['’]?s)\b|-[a-z]")
@@ -78,7 +76,7 @@ _TRAITS = frozenset(
 
 
 def named_in(question: str, kind: Kind | None, parts: Parts) -> tuple[Named, ...]:
-    """Each once, in the order of their kinds; `question` in NFC."""
+    """The named things, each once, in the order of their kinds; `question` is in NFC."""
     found = {one.text.lower(): one for find in _FINDERS for one in find(question)}
     for word in sorted(parts.counted if kind is Kind.AMOUNT else ()):
         if word not in _TRAITS:
@@ -89,7 +87,7 @@ def named_in(question: str, kind: Kind | None, parts: Parts) -> tuple[Named, ...
 
 
 def _phrases(question: str) -> Iterator[Named]:
-    """Words of what stands behind an article or a preposition, and before "have"."""
+    """The words after an article or a preposition, and those before "have"."""
     tokens = _TOKEN.findall(question)
     lower = [token.lower() for token in tokens]
     is_so = _IS_SO.search(question) is not None
@@ -142,7 +140,7 @@ def _bare(word: str) -> str:
 
 
 def _pieces(word: str) -> tuple[str, ...]:
-    """As they are looked for, and as a whole."""
+    """The parts of a name as they are looked for, and the whole name."""
     word = "".join(letter for letter in normalize("NFD", word) if not combining(letter))
     return tuple(dict.fromkeys((word, *(part for part in re.split(r"[-./_+]", word) if len(part) > 1))))
 
@@ -175,8 +173,8 @@ def _name(question: str, run: Sequence[re.Match[str]]) -> Named:
 
 
 def _kin_of_name(before: str, after: str) -> re.Pattern[str] | None:
-    """Of the Oak network, or of project Oak: network Elm, the Elm network. What follows "did" and a name is what it
-    did.
+    """The pattern of another thing with the same kind of name: for the Oak network or project Oak, network Elm or the
+    Elm network. What follows "did" and a name is what that person did.
     """
     follows = re.match(r"\s([a-z]{3,})\b(\s[a-z]{3,})?", after)
     if (
@@ -204,7 +202,7 @@ def _codes(question: str) -> Iterator[Named]:
 
 
 def spelt_with_marks(question: str) -> Iterator[str]:
-    """Codes whose letters and digits are apart, which are words of their own: F.75."""
+    """Codes with a separator between letters and digits, which are words by themselves: F.75."""
     return (code[0] for code in _CODE.finditer(question) if re.search(r"[A-Za-z][._-]\d", code[0]))
 
 
@@ -237,7 +235,7 @@ def _numbers(question: str) -> Iterator[Named]:
 
 
 def _spelt_out(question: str) -> Iterator[Named]:
-    """Of "a room for four": one for two is another."""
+    """Numbers in a question that are spelt out: "a room for four" is not answered by one for two."""
     for match in _FOR_SO_MANY.finditer(question):
         digits = _SPELT_OUT.index(match[1].lower()) + 1
         yield Named(
@@ -299,4 +297,4 @@ _FINDERS: tuple[Callable[[str], Iterator[Named]], ...] = (
     _months,
     designations,
 )
-"""What is found by a later one counts, where two find the same."""
+"""The functions that find named things. If two find the same thing, the later one counts."""

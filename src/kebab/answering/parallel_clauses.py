@@ -1,5 +1,5 @@
-"""Statements side by side in one sentence: Marta signs contracts and Igor signs invoices. A claim must not take words
-from both.
+"""Distinguishes parallel statements in one sentence: Marta signs contracts and Igor signs invoices. A claim must not
+mix words of both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TIME_FIRST = re.compile(
 _GAPPED = re.compile(
     rf"\s*(?!{_DEPENDENT})(?:(?:Dr|Mr|Ms|Mrs|Prof)\.?\s)?[A-Z][\w-]*\s+(?:to|on|in|at|for|from|by|with|the|only|\d)\b"
 )
-"""Ada takes Mondays, Emil the rest: the verb is left out."""
+"""A clause without its verb: Ada takes Mondays, Emil the rest."""
 _VERBLESS = re.compile(
     rf"\s*(?!.*\b{_AUXILIARY})(?:[\w'’-]+\s+){{1,4}}(?:by|to|on|in|at|for|from|with)\s+(?:[\w'’-]+\s*){{1,4}}",
     re.IGNORECASE,
@@ -40,11 +40,11 @@ _INNER_PREPOSITION = re.compile(r"\s(by|to|on|in|at|for|from|with)\s", re.IGNORE
 _RELATIVE = re.compile(r"\s*(?:who|which|whose)\b", re.IGNORECASE)
 _MAY_BEGIN = re.compile(rf"\s*(?!{_DEPENDENT})(?!{_AUXILIARY})", re.IGNORECASE)
 _STANDS_FOR = re.compile(r"\b(?:ones?|those|that)\b", re.IGNORECASE)
-"""The white one: a wine, as was said before."""
+"""Words that stand for a noun before: the white one, for a wine."""
 
 
 class _Statement(NamedTuple):
-    """A clause with its own subject, and those that go on with it."""
+    """A clause with its own subject, and the clauses that continue it."""
 
     first: Clause
     said: Said
@@ -57,7 +57,9 @@ class _Half(NamedTuple):
 
 
 def is_crossed(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> bool:
-    """Whether the claim has words of two statements of a sentence, each without what it says in the other's place."""
+    """Whether the claim mixes words of two statements of a sentence, each without what the statement says in the place
+    of the other's word.
+    """
     if len(sentence) < 2:
         return False
     if any(_is_mixed(claim, one, other, senses) for one, other in _halves(sentence)):
@@ -84,7 +86,7 @@ def is_crossed(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> boo
 
 
 def _halves(sentence: Sequence[Clause]) -> Iterator[tuple[_Half, _Half]]:
-    """To the bank on weekdays and to the farm on Saturdays: what stands behind the same preposition, in both."""
+    """Two halves of a sentence with the same preposition: to the bank on weekdays and to the farm on Saturdays."""
     for one, other in pairwise(sentence):
         begins = _PREPOSITION.match(other.text)
         found = re.search(rf"\b{begins[1]}\s", one.text, re.IGNORECASE) if begins else None
@@ -95,7 +97,7 @@ def _halves(sentence: Sequence[Clause]) -> Iterator[tuple[_Half, _Half]]:
 
 
 def _is_mixed(claim: Clause, one: _Half, other: _Half, senses: Senses) -> bool:
-    """Whether the claim has a word of each, and each has one that the claim has not."""
+    """Whether the claim has a word of each statement, and each statement has one that the claim lacks."""
     for half, rest in ((one, other), (other, one)):
         shared = frozenset(word.key for word in rest.words)
         said = [claim.said.says(word, senses) for word in half.words if word.key not in shared]
@@ -106,7 +108,9 @@ def _is_mixed(claim: Clause, one: _Half, other: _Half, senses: Senses) -> bool:
 
 
 def _is_led_astray(claim: Clause, one: Clause, other: Clause, senses: Senses) -> bool:
-    """Faults go to Ada, at night to Emil: whether the claim has the night and Ada, without Emil."""
+    """Whether the claim combines a condition with the wrong statement: "Faults go to Ada, at night to Emil", and the
+    claim has the night and Ada, without Emil.
+    """
     if not _is_without_verb(other):
         return False
     found = _INNER_PREPOSITION.search(other.text)
@@ -127,7 +131,7 @@ def _stands_in(word: ClaimWord, text: str) -> bool:
 
 
 def _statements(sentence: Sequence[Clause]) -> tuple[list[_Statement], Said]:
-    """And what stands before them, which holds for all of them."""
+    """The statements of a sentence, each with the words before all of them, which apply to each."""
     groups: list[list[Clause]] = []
     before: list[Said] = []
     for number, clause in enumerate(sentence):
@@ -156,7 +160,7 @@ def _statements(sentence: Sequence[Clause]) -> tuple[list[_Statement], Said]:
 
 
 def _says_more(one: _Statement, other: _Statement, claim: Clause, senses: Senses) -> bool:
-    """Than the claim and the other one."""
+    """Whether a statement says more than the claim and the other statement."""
     return any(not claim.said.says(word, senses) and not other.said.says(word, senses) for word in one.words)
 
 
@@ -173,7 +177,7 @@ def _has_subject(sentence: Sequence[Clause], number: int) -> bool:
 
 
 def _is_without_verb(clause: Clause) -> bool:
-    """New accounts by Ada: as what was said of the old ones."""
+    """Whether a clause has no verb and takes it from the clause before: new accounts by Ada."""
     if _VERBLESS.fullmatch(clause.text) is None or _MAY_BEGIN.match(clause.text) is None:
         return False
     first = clause.text.split()[0]
@@ -183,7 +187,9 @@ def _is_without_verb(clause: Clause) -> bool:
 
 
 def _share_their_verb(one: Clause, other: Clause) -> bool:
-    """A word with others before it and behind it: the subject and the object."""
+    """Whether two clauses have a word in common with other words before and behind it: their verb, between subject and
+    object.
+    """
     if not _MAY_BEGIN.match(one.text) or not _MAY_BEGIN.match(other.text):
         return False
     return not frozenset(one.order[1:-1]).isdisjoint(other.order[1:-1])

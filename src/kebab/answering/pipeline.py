@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _HITS = 8
-"""Passages that are looked at (benchmarks/README.md)."""
+"""How many passages are considered (benchmarks/README.md)."""
 
 
 _NOWHERE = ("unsupported", "stitched")
-"""Verdicts on what no passage says; what is misattributed is only said by another one."""
+"""Verdicts on a claim that no passage states; a misattributed claim is stated by another passage."""
 _UNSUPPORTED = Refusal("unsupported_claims", "The model made claims that the passages it cites do not support.")
 _DECLINED = Refusal("model_declined", "The model found no answer in the nearest passages.")
 _CUT_OFF = Refusal("cut_off", "The model was cut off before it began to answer: raise ask.answer_tokens.")
 
 
 class Dictation(NamedTuple):
-    """Who writes, who listens, and who may interrupt."""
+    """The model that writes an answer, if any, and the callbacks of the caller."""
 
     writer: ChatModel | None = None
     alike: WordsAlike | None = None
-    """To check what it writes; None where words are compared by tables alone."""
+    """Compares words by meaning, to check what the model writes; None if words are compared by tables only."""
     on_text: Callable[[str], None] | None = None
     stop: Callable[[], bool] | None = None
 
 
 def evidence_request(request: SearchRequest) -> SearchRequest:
-    """The search behind an answer: whole passages with their neighbours. The budget is for what of them becomes
-    evidence.
+    """The search behind an answer: whole passages with their neighbours. The budget of tokens applies to the evidence
+    made from them.
     """
     return request._replace(
         k=request.k or _HITS, full_text=True, neighbours=max(1, request.neighbours), max_tokens=None
@@ -66,7 +66,9 @@ def answer(
     index: LexicalIndex | None,
     dictation: Dictation,
 ) -> Answer:
-    """`index` is None for a knowledge base that does not exist yet; without a writer, an answer is made of quotations."""
+    """Answers the question from the response. `index` is None if the knowledge base does not exist yet. Without a
+    writer, the answer is made of quotations.
+    """
     candidates = response.hits if request.full_text else tuple(map(_as_candidate, response.hits))
     said = tuple(notice for notice in response.notices if _is_worth_saying(notice, request.query))
     base = Answer(request.query, None, False, None, None, candidates=candidates, notices=said)
@@ -102,7 +104,9 @@ def _nothing_found(query: str, said: Sequence[Notice], index: LexicalIndex | Non
 
 
 def _is_worth_saying(notice: Notice, query: str) -> bool:
-    """What may have been meant by "name" in "what is the name of our dog?" is beside the point."""
+    """Whether a notice is useful with an answer. "Did you mean" is not if it replaces a word of asking, such as "name"
+    in "what is the name of our dog?".
+    """
     if notice.code != Says.DID_YOU_MEAN.code:
         return True
     words = set(_WORD.findall(query.lower()))
@@ -115,7 +119,7 @@ def _refused(base: Answer, why: Refusal) -> Answer:
 
 
 def _as_candidate(hit: SearchHit) -> SearchHit:
-    """As a search would show it."""
+    """The hit with its snippet as text, as a search returns it."""
     return hit._replace(text=hit.snippet, neighbours=None)
 
 
@@ -198,7 +202,7 @@ def _written(
 def _dictated(
     question: str, passages: Sequence[Passage], writer: ChatModel, dictation: Dictation
 ) -> tuple[Written, Sequence[Passage]]:
-    """What the model wrote, and from which passages: when all are too much for it, from the better half."""
+    """What the model wrote, and the passages it was given: all, or the better half if all are too long for it."""
     while True:
         sources = [
             PromptSource(marker, one.citation.text, one.titles, one.text)

@@ -1,4 +1,4 @@
-"""Yes or no: whether a clause denies, hedges or restricts what it says, or says it of everything."""
+"""Reads whether a clause denies, hedges or restricts what it says, or says it of everything."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 YES_OR_NO = r"(?:(?P<yes>yes|네|예|그렇습니다)|no|아니요|아니오|아뇨|아닙니다)"
-"""As an answer by itself, or before the answer."""
+"""Yes and no, as an answer by themselves or at the beginning of one."""
 _NO_DENIAL = re.compile(
     r"\b(?:not only|whether or not|no(?:t)? (?:more|less|fewer|later|earlier|sooner|longer) than|no matter|not just|not exceed"
     r"|not be (?:more|less|fewer|later|earlier|longer|older|younger|over|under|above|below))\b"
@@ -66,7 +66,7 @@ _WITHOUT = re.compile(
 
 
 def left_out(text: str) -> frozenset[str]:
-    """What it is without: without a token, 예약 없이."""
+    """The words of things that a clause excludes: without a token, 예약 없이."""
     return frozenset(word.lower() for match in _WITHOUT.finditer(text) for word in match.groups() if word)
 
 
@@ -77,8 +77,8 @@ class Polarity(NamedTuple):
     of_everything: bool
 
     def differs_from(self, passage: Polarity) -> bool:
-        """Apart from yes and no, which opposites may turn round: the claim says less reservedly, or of more, what the
-        passage says.
+        """Whether the claim says with less reserve, or of more things, what the passage says. Yes and no are compared
+        elsewhere, because opposites may reverse them.
         """
         return self.hedges != passage.hedges or (self.restricts and not passage.restricts)
 

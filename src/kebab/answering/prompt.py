@@ -1,4 +1,6 @@
-"""What a model is told: numbered sources, fenced off as data with their names and titles, and how to answer."""
+"""The messages for a model: numbered sources, fenced as data with their names and titles, and instructions for the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import NamedTuple
 from kebab.core.ports import Message
 
 PROMPT_VERSION = "2"
-"""Another one whenever a word below changes: answers of two versions are not comparable."""
+"""To be raised with every change of the texts below: answers of two versions are not comparable."""
 NO_ANSWER = "NO_ANSWER"
 
 _RULES = f"""You answer a question from numbered sources, and from nothing else.
@@ -27,14 +29,14 @@ the question.
 class PromptSource(NamedTuple):
     marker: int
     place: str
-    """With the name of its file, which somebody chose like any other text."""
+    """The citation with the name of the file, which is untrusted text too."""
     titles: tuple[str, ...]
-    """Of the document and of the headings above the text."""
+    """The titles of the document and the headings above the text."""
     text: str
 
     @property
     def fenced(self) -> str:
-        """All of it that was written by somebody, each title once."""
+        """The source as fenced text with its place and titles, each title once."""
         written = {line.strip("#=*_ \t") for line in self.text.splitlines()}
         above = [
             _one_line(title) for title in dict.fromkeys(self.titles) if title.strip() and title.strip() not in written
@@ -56,7 +58,7 @@ def _one_line(text: str) -> str:
 
 
 def _fence(texts: Sequence[str]) -> str:
-    """A line that none of the texts has, so that none of them can end its fence; the same for the same texts."""
+    """A fence line that none of the texts contains, so that no text can end its fence; the same for the same texts."""
     number = 0
     while True:
         fence = f"=== {sha256(f'{number} {texts!r}'.encode('utf-8', 'surrogatepass')).hexdigest()[:16]} ==="

@@ -1,6 +1,4 @@
-"""Numbers as they are meant: with their unit, sign and magnitude, clock times as one, and 14 days the same as two
-weeks.
-"""
+"""Reads numbers with unit, sign and magnitude; clock times are one number, and 14 days equal two weeks."""
 
 from __future__ import annotations
 
@@ -61,29 +59,31 @@ _PERIODS = {
     "월": "month",
 }
 _SAME_BEGINNING = 5
-"""Letters that forms of one word have in common: adult, adults."""
+"""How many first letters the forms of one word have in common: adult, adults."""
 _RANGE = 6
-"""Characters between two times of one range."""
+"""The most characters between the two times of a range."""
 _PARTICLE = re.compile("(?<=[가-힣])[가-힣]+")
 
 
 class Quantity(NamedTuple):
     text: str
-    """As it is written, without its unit."""
+    """The number as written, without its unit."""
     value: str
-    """What is compared."""
+    """The value to compare."""
     unit: str | None
     is_settled: bool = True
     """False for a time of day that may be in the morning or in the evening."""
     written_unit: str | None = None
-    """Before 14 days became seconds."""
+    """The unit as written, if the value was converted: days, before 14 days became seconds."""
     bound: str = ""
-    """<, ≤, ≥ or > where it is no more than a limit."""
+    """<, ≤, ≥ or > if the number is only a limit; otherwise empty."""
     per: str = ""
-    """What it is counted by: 5 euros per dog."""
+    """What the number applies to: dog in "5 euros per dog"."""
 
     def is_said_by(self, other: Quantity, text: str) -> bool:
-        """`text`: where the unit may stand apart from the number, as in the head of a table."""
+        """Whether another number says the same. `text`: a text that may have the unit apart from the number, such as
+        the head of a table.
+        """
         if (self.bound != other.bound and self.bound and other.bound) or _is_counted_otherwise(self.per, other.per):
             return False
         if self.unit == other.unit == "clock":
@@ -110,7 +110,7 @@ def _is_counted_otherwise(one: str, other: str) -> bool:
 
 
 def _may_be(one: Quantity, other: Quantity) -> bool:
-    """11 g are grams or gigabytes, whichever the other one is."""
+    """Whether two units may be the same: 11 g are grams or gigabytes, whichever the other number has."""
     return other.written_unit in AMBIGUOUS.get(one.unit or "", ()) and one.text == other.text
 
 
@@ -119,7 +119,7 @@ def _forms(unit: str | None) -> list[str]:
 
 
 def quantities(text: str) -> Iterator[tuple[re.Match[str], Quantity]]:
-    """Of a text in digits, each with where it stands."""
+    """The numbers of a text, which must be in digits, each with its match."""
     month_before = -10
     last_clock: tuple[int, int] | None = None
     for match in QUANTITY.finditer(text):
@@ -136,7 +136,7 @@ def quantities(text: str) -> Iterator[tuple[re.Match[str], Quantity]]:
 
 
 def _in_the_same_half(clock: Quantity, before: tuple[int, int] | None, start: int) -> Quantity:
-    """오후 2시부터 7시까지: until seven in the evening."""
+    """The second time of a range, moved to the half of the day of the first: 오후 2시부터 7시까지 ends at seven in the evening."""
     if (
         clock.is_settled
         or before is None
@@ -149,7 +149,7 @@ def _in_the_same_half(clock: Quantity, before: tuple[int, int] | None, start: in
 
 
 def _rate(match: re.Match[str]) -> str:
-    """What follows: per week, a week, 주당."""
+    """What a number applies to, from the text behind it: per week, a week, 주당."""
     found = _PER.match(match.string, end_of(match)) or _PER_BEFORE.search(match.string[: match.start()])
     if found is None:
         return ""
@@ -160,7 +160,7 @@ def _rate(match: re.Match[str]) -> str:
 
 
 def end_of(match: re.Match[str]) -> int:
-    """Where words go on: behind the unit with its particle, before what is no unit."""
+    """Where words continue after a number: behind its unit with particle, or before text that is no unit."""
     unit = match["unit"]
     if unit is not None and unit.lower() not in UNITS:
         return match.start("unit")
@@ -204,7 +204,9 @@ def _amount(match: re.Match[str], text: str) -> Quantity:
 
 
 def _converted(written: str, unit: str | None, magnitude: int, binary: str | None) -> tuple[str, str | None]:
-    """14 days and two weeks are the same, 5.00 euros and 5 euros too; what has no unit may be a version."""
+    """Unit and value in the base unit: 14 days equal two weeks, 5.00 euros 5 euros. A number without unit stays as it
+    is, because it may be a version.
+    """
     common, factor = SCALES.get(unit or "", (unit, "1"))
     is_measured = unit not in (None, "count", "date", "m", "g")
     if not (is_measured or magnitude > 1) or not re.fullmatch(r"-?\d+(?:\.\d+)?", written):

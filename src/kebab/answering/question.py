@@ -1,6 +1,4 @@
-"""A question: what it asks for, which of its words are informative, how much each of them weighs, and how much of that
-a text has.
-"""
+"""A question: what it asks for, its informative words with their weights, and what share of them a text has."""
 
 from __future__ import annotations
 
@@ -28,21 +26,19 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import LexicalIndex
 
 _MOST_WORDS = 40
-"""Each one is counted in the whole corpus; of a pasted page the first are."""
+"""The most words that are weighed, because each is counted in the whole corpus; of a longer question, the first."""
 _LEAST_WEIGHT = 0.1
 _WEAK = 0.3
-"""What a word weighs that an answer may well do without: one that only says what is asked for, a number, a verb in
-Korean.
-"""
+"""The weight of a word that an answer may lack: one that only names what is asked for, a number, a Korean verb."""
 _SETS_APART = 2.0
-"""What a letter weighs more: vitamin C is not vitamin D."""
+"""The factor for the weight of a letter: vitamin C is not vitamin D."""
 _LEAST_SHARE = 0.5
-"""Of a Korean word: 김치 is not 김치찌개."""
+"""The least share of a Korean word that a text must have: 김치 is not 김치찌개."""
 _COMMON = 0.1
-"""In what share of the passages a word is taken to stand that cannot be counted."""
+"""The share of passages that is assumed for a word that cannot be counted."""
 _OF_MANY = 0.05
 _LEAST_COMMON = 5
-"""In more passages, and in more than this share of them: too common to name one of them."""
+"""A word that is in more passages than this number and this share is too common to identify one of them."""
 # What a question is made with, and no answer has to repeat.
 _ASKING = frozenset(
     """able about actually all allow allowed already also any anyone best between called currently describe difference different do does
@@ -53,11 +49,11 @@ _ASKING = frozenset(
     under upon via while within without""".split()
 )
 _LIGHT_VERBS = frozenset("bring come comes go goes going make makes making put puts take takes took went".split())
-"""What they mean stands in another word."""
+"""Verbs whose meaning is in another word."""
 _LETTER_OR_DIGIT = re.compile(r"(?<![\w.,:-])(?:\d|(?<=\w\s)[B-HJ-Z])(?=[\s?!.,;가-힣]|$)(?![.,:]\d)")
-"""Of class A, vitamin C, week 3: what sets one apart from the others, though it is short."""
+"""A letter or digit by itself, which distinguishes one thing from others: class A, vitamin C, week 3."""
 _NUMBERED = re.compile(r"\b(version|release|chapter|section|page|step|number|no|room) v?\d")
-"""What only says what a number is the number of."""
+"""Nouns that only say what a number is the number of."""
 _NEEDS_ANOTHER = re.compile(
     r"\b(?:it|they|them|he|she|him|that one|this one)\b|(?:^|\s)(?:그거|그건|그게|그것|이거|이건|이것)", re.IGNORECASE
 )
@@ -71,27 +67,27 @@ class QuestionWord(NamedTuple):
     key: str
     script: str
     weight: float
-    """The rarer it is in the corpus, the more: its IDF."""
+    """The IDF of the word in the corpus: the rarer, the higher."""
     others: frozenset[str] = frozenset()
-    """Stems of its other forms."""
+    """The stems of its other forms."""
     pattern: re.Pattern[str] | None = None
-    """Of a Korean word that is found by its beginning."""
+    """A pattern for the beginning of a Korean word."""
     weak: bool = False
-    """Whether an answer may well do without it."""
+    """Whether an answer may lack the word."""
     common: bool = False
-    """Whether so many passages have it that it names none of them."""
+    """Whether so many passages have the word that it identifies none."""
     unknown: bool = False
-    """Whether no passage has it."""
+    """Whether no passage has the word."""
     parts: frozenset[str] = frozenset()
-    """Of a compound, which may be written in several words: the stems of all of them."""
+    """The stems of all parts of a compound, which a text may write as several words."""
 
 
 class Terms(NamedTuple):
-    """What a text is compared by."""
+    """A text prepared for comparison with a question."""
 
     stems: frozenset[str]
     text: str
-    """In NFC, for words of scripts that have no stems."""
+    """The text in NFC, for words of scripts that have no stems."""
 
     def __or__(self, other: Terms) -> Terms:
         return Terms(
@@ -108,8 +104,8 @@ def joined(terms: Sequence[Terms]) -> Terms:
 
 
 def terms_of(text: str, tokenizer: Tokenizer) -> Terms:
-    """With the words inside identifiers: imagePullPolicy is about image, pull and policy; and with those its words are
-    forms of.
+    """The terms of a text, with the words inside identifiers (imagePullPolicy is about image, pull and policy) and the
+    words whose forms its words are.
     """
     plain = told_apart(cjk.without_cjk(text))
     more = " ".join((*inner_words(plain), *other_words(plain), *_told_by_form(plain)))
@@ -118,7 +114,7 @@ def terms_of(text: str, tokenizer: Tokenizer) -> Terms:
 
 
 def _told_by_form(text: str) -> Iterator[str]:
-    """What nobody has to say of an address that shows it."""
+    """Words that the form of an address implies, so that no text has to say them."""
     if _IP_ADDRESS.search(text):
         yield "IP"
     if "@" in text and _MAIL_ADDRESS.search(text):
@@ -129,10 +125,10 @@ class Question(NamedTuple):
     text: str
     words: tuple[QuestionWord, ...]
     kind: Kind | None = None
-    """Of what is asked for."""
+    """The kind of thing that is asked for."""
     parts: Parts = Parts()
     named: tuple[Named, ...] = ()
-    """What an answer must be about."""
+    """The things that an answer must be about."""
 
     @property
     def wants_steps(self) -> bool:
@@ -140,13 +136,13 @@ class Question(NamedTuple):
 
     @property
     def stands_alone(self) -> bool:
-        """Not "and who pays for it?", which only somebody understands who knows what was said before."""
+        """Whether the question can be understood by itself, unlike "and who pays for it?"."""
         strong = sum(not word.weak for word in self.words)
         return strong > 0 and (strong >= _LEAST_WORDS or not _NEEDS_ANOTHER.search(self.text))
 
     def coverage(self, terms: Terms) -> float:
-        """What share of the informative words a text has, by their weight; 0 for a question without any. A weak word
-        adds to it where it stands, and takes nothing from it where it does not.
+        """The share of the informative words, by weight, that a text has; 0 for a question without any. A weak word
+        adds to the share if the text has it, and subtracts nothing if not.
         """
         has = whole = 0.0
         for word in self.words:
@@ -156,33 +152,35 @@ class Question(NamedTuple):
         return has / whole if whole else 0.0
 
     def share(self, terms: Terms) -> float:
-        """The same where every word counts, weak ones too: what of several texts has more of the question."""
+        """The same share with weak words counted in full, to choose between texts."""
         whole = sum(word.weight for word in self.words)
         return sum(word.weight * share_of(word, terms) for word in self.words) / whole if whole else 0.0
 
     def touched(self, terms: Terms) -> frozenset[str]:
-        """The words that an answer cannot do without, of those that a text has."""
+        """The words of the question that a text has and an answer must not lack."""
         return frozenset(word.key for word in self.words if not word.weak and share_of(word, terms) > 0)
 
     @property
     def thing(self) -> QuestionWord | None:
-        """What the answer is one of, where that says something."""
+        """The kind of thing that the answer is an instance of, if that word is informative."""
         named = self.parts.thing
         return next((word for word in self.words if named and not word.weak and word.text in named), None)
 
     def touches(self, terms: Terms) -> bool:
-        """Whether a text has any word of the question that an answer cannot do without."""
+        """Whether a text has any word of the question that an answer must not lack."""
         return any((not word.weak or word.pattern is not None) and share_of(word, terms) > 0 for word in self.words)
 
     def missing(self, terms: Iterable[Terms]) -> tuple[str, ...]:
-        """The informative words that stand in none of these texts, in whatever form, the heaviest first."""
+        """The informative words that none of these texts has in any form, the heaviest first."""
         texts = list(terms)
         absent = [word for word in self.words if not word.weak and not any(_stands_in(word, one) for one in texts)]
         return tuple(word.text for word in sorted(absent, key=lambda word: -word.weight))
 
 
 def read_question(text: str, index: LexicalIndex, filters: SearchFilters) -> Question:
-    """`filters`: only what of them says which of the libraries, or one's own documents, the words are counted in."""
+    """Reads a question. `filters`: only the library in them is used, to count words in that library or in the user's
+    own documents.
+    """
     corpus = SearchFilters(library=filters.library)
     text = nfc(text)
     kind = asked_for(text)
@@ -196,12 +194,12 @@ def read_question(text: str, index: LexicalIndex, filters: SearchFilters) -> Que
 
 
 def is_asking(word: str) -> bool:
-    """Whether it is a word that a question is made with, and that says nothing about its subject."""
+    """Whether a word only makes a text a question, and says nothing about its subject."""
     return word.lower() in _ASKING or is_stop_word(word)
 
 
 def _informative(text: str, kind: Kind | None, tokenizer: Tokenizer) -> Iterator[QuestionWord]:
-    """With a weight of 1, or _WEAK."""
+    """The informative words, each with the weight 1 or _WEAK."""
     joined = {compound: compound.replace("-", "").lower() for compound in short_compounds(text)}
     plain = text
     for compound, one in joined.items():
@@ -229,7 +227,7 @@ def _informative(text: str, kind: Kind | None, tokenizer: Tokenizer) -> Iterator
 
 
 def _read(word: ContentWord, tokenizer: Tokenizer, *, who: bool = False) -> QuestionWord:
-    """With the stems of its other forms."""
+    """A word of the question with the stems of its other forms."""
     if word.script != "other":
         return QuestionWord(*word, 1.0)
     apart = told_apart(word.text)
@@ -255,7 +253,7 @@ def _weighed(word: QuestionWord, index: LexicalIndex, corpus: SearchFilters, tot
 
 
 def share_of(word: QuestionWord, terms: Terms) -> float:
-    """Whether a text has this word; of a Korean word, whose ending may differ, how much of it."""
+    """What share of this word a text has: 0 or 1; in between for a Korean word with another ending."""
     if word.script == "other":
         in_parts = bool(word.parts) and word.parts <= terms.stems
         return float(word.key in terms.stems or in_parts or not word.others.isdisjoint(terms.stems))
@@ -271,7 +269,7 @@ def share_of(word: QuestionWord, terms: Terms) -> float:
 
 
 def _stands_in(word: QuestionWord, terms: Terms) -> bool:
-    """Whether a text has any form of this word, or a longer one that begins with it."""
+    """Whether a text has any form of this word, or a longer word that begins with it."""
     if share_of(word, terms) > 0:
         return True
     return word.script == "other" and len(word.key) > 3 and any(stem.startswith(word.key) for stem in terms.stems)

@@ -1,5 +1,5 @@
-"""Parts of a question, by its form: what it is about, what is counted, which of several things is asked for, and what
-was done.
+"""Parts of a question, recognised by its form: its subject, what is counted, which of several things is asked for, and
+what was done.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TO_DO = re.compile(
 _ANY_DEED = frozenset(
     "use make do get set add put see find check view show look have let enable configure create write know tell start run change".split()
 )
-"""What is done to anything, and said in many words."""
+"""Verbs that apply to anything and that texts express in many ways."""
 _IT_DOES = re.compile(
     rf"\b(?:do|does|did|will|can|is|are|was|were|gets?)\b(?:\s[\w'’.-]+)*?\s([a-z]+)(?:\s({_PARTICLES}))?\W*$",
     re.IGNORECASE,
@@ -53,7 +53,9 @@ _OF_EVENTS = frozenset({Kind.TIME, Kind.PERSON, Kind.PLACE, Kind.REASON})
 
 
 class Deed(NamedTuple):
-    """back and up of "how do I back up the server?", switch and on of "when does it switch on?"."""
+    """The words of an action: back and up of "how do I back up the server?", switch and on of "when does it switch
+    on?".
+    """
 
     verb: str
     particle: str | None = None
@@ -64,26 +66,32 @@ class Deed(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Words in small letters."""
+    """The parts of a question, as lower-case words."""
 
     subject: frozenset[str] = frozenset()
-    """heron of "what is the budget of Heron?": what everything else is asked about."""
+    """What the question is about: heron of "what is the budget of Heron?"."""
     thing: str | None = None
-    """database of "which database do we use?": what the answer is one of."""
+    """What the answer is an instance of: database of "which database do we use?"."""
     counted: frozenset[str] = frozenset()
-    """holiday of "how much holiday do I get?", deposit of "how high is the deposit of the flat?"."""
+    """What is counted or measured: holiday of "how much holiday do I get?", deposit of "how high is the deposit of the
+    flat?".
+    """
     done: str | None = None
-    """installed of "when was it installed?": a sentence about something else that was done does not answer that."""
+    """The participle of what was done: installed of "when was it installed?". A sentence about something else that was
+    done is no answer.
+    """
     does: str | None = None
-    """booked of "who booked the hotel?"."""
+    """The verb of what somebody did: booked of "who booked the hotel?"."""
     trait: str | None = None
-    """absent of "who was absent from the meeting?": without it, whoever is named was only there."""
+    """A property of the person asked for: absent of "who was absent from the meeting?". A sentence without it only
+    names people who were there.
+    """
     sort: str | None = None
-    """toner of "which toner does it need?", port of "what port does it use?": better a sentence that has it than one
-    that has not.
+    """The sort of thing that is asked for: toner of "which toner does it need?", port of "what port does it use?".
+    Sentences that have it are preferred.
     """
     deed: Deed | None = None
-    """What is done."""
+    """The action that the question asks about."""
 
 
 def parts_of(question: str, kind: Kind | None) -> Parts:
@@ -110,7 +118,7 @@ def _deed(question: str) -> Deed | None:
 
 
 def is_past(word: str) -> bool:
-    """Of an English verb: installed, built."""
+    """Whether an English verb is in the past: installed, built."""
     return (word.endswith("ed") and len(word) > 4) or (base_of(word) is not None and not word.endswith("ing"))
 
 

@@ -1,4 +1,4 @@
-"""Words that an answer puts between quotation marks: whether anybody said them, in one go."""
+"""Checks words in quotation marks: whether a source has them in a row."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SPEAKER = re.compile(r"\b([A-Z][a-z]+)\b(?!\.)|([가-힣]{2,}?)(?:은|는|이|�
 _NOBODY = frozenset("The According In On At It He She They This That As For And But Yes No".split())
 _PRONOUN = re.compile(r"""\s*(?:["“‘'「『]|(?:he|she|they|it|그는|그녀는|이어)\b)""", re.IGNORECASE)
 _SHORTEST_PIECE = 2
-"""Words. A single one stands somewhere in every text."""
+"""The least number of words of a quoted piece: a single word is in every text."""
 
 
 class Placement(Enum):
     VERBATIM = "verbatim"
     IN_PIECES = "in pieces"
-    """Its parts were said, but not one after the other."""
+    """All parts of the quotation are in the text, but not one after the other."""
     NOWHERE = "nowhere"
 
 
@@ -33,7 +33,9 @@ def quotations(text: str) -> Iterator[str]:
 
 
 def placed(quotation: str, texts: Sequence[str]) -> Placement:
-    """Words and their order are compared; case, white space, markup and the last mark are not."""
+    """Where the texts have a quotation. Words and their order are compared; case, white space, markup and the last mark
+    are not.
+    """
     said = [_words(text) for text in texts]
     wanted = _words(quotation)
     if not wanted or any(_contains(text, wanted) for text in said):
@@ -61,12 +63,12 @@ def _contains(text: list[str], piece: list[str]) -> bool:
 
 
 def presents(text: str) -> bool:
-    """Whether it gives words between quotation marks as what somebody wrote, so that they need not be true."""
+    """Whether a claim presents words in quotation marks as what somebody wrote, so that the words need not be true."""
     return _SAYS.search(text) is not None and next(quotations(text), None) is not None
 
 
 def is_another_speaker(claim: str, quotation: str, sentences: Sequence[str]) -> bool:
-    """Whether the claim puts the words into the mouth of somebody who is named in other sentences only."""
+    """Whether the claim attributes the words to somebody whom only other sentences name."""
     wanted = _words(quotation)
     holding = [number for number, sentence in enumerate(sentences) if _contains(_words(sentence), wanted)]
     if not holding:
@@ -88,5 +90,5 @@ def _names(sentence: str, speaker: str) -> bool:
 
 
 def _refers_back(sentences: Sequence[str], number: int, speaker: str) -> bool:
-    """She wrote: and the sentence before names her."""
+    """Whether a sentence begins with a pronoun (She wrote:) and the sentence before names the speaker."""
     return number > 0 and _PRONOUN.match(sentences[number]) is not None and _names(sentences[number - 1], speaker)

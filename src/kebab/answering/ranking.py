@@ -1,7 +1,6 @@
-"""Which of what can be quoted answers a question best: by its words, by what it is about, and by whether it is of the
-kind asked for.
-
-The numbers were chosen on four sets of questions at once (benchmarks/README.md); none of them matters by itself.
+"""Ranks the quotable units of passages by how well they answer a question: by words, by subject, and by the kind of
+thing asked for. The numbers were chosen on four sets of questions together (benchmarks/README.md); none matters by
+itself.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ STRICT = frozenset(
     }
     | {Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH, Kind.PLACE}
 )
-"""Kinds without which there is no answer."""
+"""Kinds without which a unit is no answer."""
 
 _IN_HEADS = frozenset({Kind.FREQUENCY, Kind.DURATION, Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH, Kind.MONEY})
-"""Kinds that the head of a table may say, of which its rows have only the number: water_every_days, °C."""
+"""Kinds that the head of a table may show, whose rows then have only the number: water_every_days, °C."""
 _FROM_NEAR = 0.8
-"""What a word counts that stands in what says what a unit is about, not in itself."""
+"""The weight of a word that is not in the unit itself but in the text that says what the unit is about."""
 _FROM_AROUND = 0.5
-"""The same of the title and outer headings."""
+"""The weight of a word that is only in the title or an outer heading."""
 _ELSEWHERE = 0.6
-"""What all of it counts when only the title has words of the question."""
+"""The factor for a unit if only the title has words of the question."""
 _NO_SUBJECT = 0.7
-"""What all of it counts in a unit without a word of what everything else is asked about, or without what is counted."""
+"""The factor for a unit without a word of the question's subject, or without what is counted."""
 
 _STRICTLY = {1.0: 0.25, 0.5: 0.1, 0.0: -0.25}
 _LOOSELY = {1.0: 0.2, 0.5: 0.1, 0.0: -0.1}
 _AS_A_STEP = {1.0: 0.05, 0.5: -0.1, 0.0: -0.25}
-"""What having something of the kind adds, and lacking it takes: of strict kinds, of those that almost every sentence
-has, of steps.
+"""What it adds to the score that a unit certainly has, may have, or lacks something of the kind asked for: for strict
+kinds, for kinds that almost every sentence has, for steps.
 """
 _A_LITTLE = 0.1
 _COUNTS = 0.15
@@ -60,17 +59,17 @@ _SAME_QUESTION = 0.2
 _WITH_STEPS = 0.25
 
 _LONGEST = 700
-"""Characters of what is quoted as a sentence: what is longer has no sentences, such as a log."""
+"""The most characters of a unit quoted as a sentence: a longer one is no sentence, such as a log."""
 _LONG = 300
 _WORDS_OF_A_NAME = 2
-"""Of a question what something is; with more, something is asked about it."""
+"""The most words of a name in "what is …?"; with more words, the question asks about something."""
 _EXAMPLE = re.compile(r"\W*(?:for (?:example|instance)|e\.g\.|예를 들어|예컨대)", re.IGNORECASE)
 _SAYS_HOW = re.compile(
     r"^(?:\d+[.)]?\s*)?(?:method|steps|instructions|procedure|directions|preparation|usage|how to|set-?up"
     r"|만드는 ?(?:법|방법)|방법|순서|절차|조리법)|(?:방법|는 법|하기)$",
     re.IGNORECASE,
 )
-"""Headings of what says how something is done."""
+"""Headings of texts that say how something is done."""
 _LIST_OR_CODE = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*+•]|`{3}|~{3})", re.MULTILINE)
 _ITEMS = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*+•])\s", re.MULTILINE)
 _STEPS = re.compile(r"^\s*\d{1,3}[.)]\s|^\s*(?:`{3}|~{3})", re.MULTILINE)
@@ -96,19 +95,19 @@ _WORD = re.compile(r"\w+")
 
 class Ranked(NamedTuple):
     passage: int
-    """Which of the passages, from 0."""
+    """The index of the passage, from 0."""
     unit: Unit
     score: float
     by_words: float
-    """The same without what its kind adds or takes."""
+    """The score by words, without what the kind adds."""
     fits: bool
-    """Whether it has something of the kind that was asked for."""
+    """Whether the unit has something of the kind that was asked for."""
     is_about: bool
-    """Whether more than the title of its document has words of the question."""
+    """Whether more than the title of the document has words of the question."""
 
 
 def ranked(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Ranked]:
-    """Best first."""
+    """The quotable units of all passages, best first."""
     judge = _Judge(question, passages, tokenizer)
     found = [one for number, passage in enumerate(passages) for one in judge.units_of(passage, number)]
     return sorted(found, key=lambda one: (-one.score, one.passage, one.unit.start))
@@ -119,7 +118,7 @@ def _stands_in_one(word: QuestionWord, passages: Sequence[Passage]) -> bool:
 
 
 class _Judge:
-    """Judges units by one question."""
+    """Scores units for one question."""
 
     def __init__(self, question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> None:
         self._question = question
@@ -158,8 +157,8 @@ class _Judge:
                 yield Ranked(number, unit, trust * score, trust * words, share > 0, is_about)
 
     def _as_steps(self, unit: Unit, passage: Passage) -> float | None:
-        """A list or section as an answer to how something is done: by its heading, or what leads up to it. None of what
-        is no answer.
+        """The score of a list or section as an answer to how something is done: by its heading or its introduction.
+        None if it is no answer.
         """
         question = self._question
         if not question.wants_steps:
@@ -182,7 +181,7 @@ class _Judge:
         return 0.6 * question.coverage(unit.around) + 0.4 * about
 
     def _by_words(self, unit: Unit, text: str, passage: Passage) -> tuple[float, bool]:
-        """How much of the question it has, and whether that is more than what the title has."""
+        """The share of the question that a unit has, and whether that is more than the title has."""
         own, near, around = map(self._question.share, (unit.own, unit.near, unit.around))
         begins_line = unit.kind == "item" or passage.text[max(0, unit.start - 1) : unit.start] in ("", "\n")
         is_of_title = begins_line and around > 0 and names_it(text, self._kind)
@@ -231,7 +230,7 @@ class _Judge:
         return share
 
     def _is_of_that_day(self, unit: Unit, text: str, passage: Passage) -> bool:
-        """Of what a note of that day says that happened."""
+        """Whether a sentence in the past under a dated title answers when something happened."""
         if (
             self._kind is not Kind.TIME
             or not _HAPPENED.search(self._question.text)
@@ -241,13 +240,15 @@ class _Judge:
         return share_of_kind(Kind.TIME, "\n".join((passage.hit.title, *unit.headings))) == 1.0
 
     def _says_who(self, head: str, cell: str) -> bool:
-        """Bea under "owner", where it is asked who owns something."""
+        """Whether a table has a person under the head that the question asks for: Bea under "owner", for who owns
+        something.
+        """
         named = terms_of(head, self._tokenizer)
         asked = any(share_of(word, named) for word in self._question.words)
         return asked and cell[:1].isalpha() and not cell[:1].islower() and cell.lower() not in self._known
 
     def _by_kind(self, unit: Unit, text: str, share: float) -> float:
-        """What it adds that it has something of the kind asked for."""
+        """What it adds to the score that a unit has something of the kind asked for."""
         kind, question = self._kind, self._question
         bonus = 0.0
         if kind in STRICT:
@@ -269,7 +270,7 @@ class _Judge:
         return bonus
 
     def _by_form(self, unit: Unit, text: str, share: float) -> float:
-        """What it adds how it is said: as a definition, as an example, as code."""
+        """What the form adds to the score: a definition, an example, code."""
         kind = self._kind
         bonus = 0.0
         if kind is Kind.MEANING and len(self._question.words) <= _WORDS_OF_A_NAME and _DEFINES.search(text):

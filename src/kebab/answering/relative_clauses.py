@@ -1,6 +1,4 @@
-"""Of whom a relative clause speaks: Anna lives with Per, who was born in 1980. That is Per, not whoever begins the
-sentence.
-"""
+"""Finds whom a relative clause is about: in "Anna lives with Per, who was born in 1980" that is Per, not Anna."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ _BY_PRONOUN = re.compile(r"\b(?:before|after|when|while|until|because|since|as)\
 _WORD = re.compile(r"[\w-]+")
 _NAMES = re.compile(r"[A-Z][\w-]*(?:\s+[A-Z][\w-]*)*$")
 _OF = re.compile(r"([\w-]+)\s+of\s+(?:(?:the|an?|our|its|their|his|her)\s+)?(?:[\w-]+\s+)?[\w-]+$", re.IGNORECASE)
-"""The head of the lab, who: the head, or the lab."""
+"""A noun of another noun before a relative clause: in "the head of the lab, who", that is the head or the lab."""
 
 
 def is_of_another(claim: Clause, passage: Clause, sentence: Sequence[Clause], senses: Senses) -> bool:
-    """Whether the claim takes a relative clause for somebody that it does not speak of: the claim has other words, and
-    not that one.
+    """Whether the claim gives a relative clause to somebody else: it has other words of the sentence, but not the noun
+    that the clause is about.
     """
     if _RELATIVE.match(passage.text) is None or passage not in sentence:
         return False
@@ -39,8 +37,8 @@ def is_of_another(claim: Clause, passage: Clause, sentence: Sequence[Clause], se
 
 
 def is_of_whom_it_began_with(claim: Clause, passage: Clause) -> bool:
-    """Whether the claim takes "she" for another one than the first: Mina met Jun before she left. Whoever it is, nobody
-    says.
+    """Whether the claim relates "she" to another person than the first: in "Mina met Jun before she left", the sentence
+    does not say who.
     """
     found = _BY_PRONOUN.search(passage.text)
     if found is None or len(claim.tokens) < 2:
@@ -59,7 +57,9 @@ def _is_said(word: str, said: set[str]) -> bool:
 
 
 def _antecedents(before: str, *, of_a_person: bool) -> list[str]:
-    """What it may stand for: the last noun with the name it belongs to, and what that is of."""
+    """The nouns that a relative clause may be about: the last noun with the name it belongs to, and what that noun is
+    of.
+    """
     names = _NAMES.search(before)
     found = _WORD.findall(names[0]) if names is not None else _WORD.findall(before)[-1:]
     chain = _OF.search(before)

@@ -1,7 +1,5 @@
-"""Who does what to whom: that a name stands in a sentence does not mean that it has the part there that a question
-gives it.
-
-"Bea takes over from Ingrid" does not say who takes over from Bea, and "never call the CEO" does not say who the CEO is.
+"""Checks who does what to whom: a sentence with the right name may give it another role than the question. "Bea takes
+over from Ingrid" does not say who takes over from Bea, and "never call the CEO" does not say who the CEO is.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ _ASIDE = re.compile(
     rf"\b(?:to|from|by|with|for|of|than|via|through|without|call|ask|tell|inform|see)\s{_ARTICLE}(?:[\w-]+\s)?$",
     re.IGNORECASE,
 )
-"""Before somebody who is only spoken to, or about."""
+"""Prepositions before somebody who is only addressed or mentioned."""
 _NAME_FOLLOWS = re.compile(r"\W{1,3}[A-Z]")
 _PREFIX = 4
 
 
 def has_its_part(name: str, question: str, text: str) -> bool:
-    """Whether a name may have the part in a text that it has in the question; True where no part shows. The text has
+    """Whether a name may have the role in a text that it has in the question; True if no role is visible. The text has
     the name.
     """
     parts = _parts_in(name, question)
@@ -61,7 +59,9 @@ def _is_form(verb: str, words: frozenset[str]) -> bool:
 
 
 def says_who_is(question: str, text: str) -> bool:
-    """Of a question who somebody is: not where that one is only spoken to, or about. True of other questions."""
+    """Whether a text says who somebody is, and does not only address or mention that person. True for questions that do
+    not ask that.
+    """
     asked = _WHO_IS.search(question)
     if asked is None:
         return True

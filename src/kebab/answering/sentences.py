@@ -1,7 +1,5 @@
-"""A passage cut into sentences, items of lists and other lines that stand by themselves, rows of tables, and code as a
-whole.
-
-Each is a range of the passage, so that a quotation is always verbatim and its lines are known.
+"""Cuts a passage into sentences, list items and other separate lines, rows of tables, and whole blocks of code. Each is
+a range of the passage, so that a quotation is verbatim and its lines are known.
 """
 
 from __future__ import annotations
@@ -18,10 +16,10 @@ SentenceKind = Literal["prose", "item", "row", "code"]
 
 _TITLE = re.compile(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _IN_CAPITALS = re.compile(r"\s{0,3}[A-Z][^a-z.?!:|]{3,60}$")
-"""Of plain text."""
+"""A line in capitals, which is a heading in plain text."""
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*(?:=+|-{3,}|\*{3,}|_{3,})\s*$")
 _MARKUP_ALONE = re.compile(r"\s*(?:\{\{[<%].*[>%]\}\}|<!--.*-->|(?:</?\w[^>]*>\s*)+|\[[^\]]+\]:\s*\S+.*)\s*$")
-"""Shortcodes, comments, tags and definitions of links: nothing that anybody reads."""
+"""Lines that nobody reads: shortcodes, comments, tags and definitions of links."""
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE_OF_TABLE = re.compile(r"[\s|:+=-]+$")
 _ITEM = re.compile(r"(?:\s*>)*\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
@@ -36,29 +34,29 @@ _NAMED_BY_A_LETTER = re.compile(
     r"\b(?:building|block|class|section|room|gate|hall|plan|type|grade|group|level|zone|vitamin|option|appendix|part) [A-Z]\.$",
     re.I,
 )
-"""What ends in a letter without being an initial."""
+"""Nouns with a letter behind them that is not an initial."""
 _CLOSING = re.compile(r"""["'”’)\]*_`]+$""")
 
 
 class Sentence(NamedTuple):
-    """`start` <= n < `end` of the passage's text."""
+    """A sentence or another part: the range `start` <= n < `end` of the passage's text."""
 
     start: int
     end: int
     kind: SentenceKind = "prose"
     block: int = 0
-    """Which paragraph, item or table of the passage it belongs to."""
+    """The index of the paragraph, item or table of the passage that it belongs to."""
     headings: tuple[str, ...] = ()
-    """Those inside the passage that stand above it, the outermost first."""
+    """The headings inside the passage that are above it, the outermost first."""
     header: tuple[int, int] | None = None
-    """Of a row: where the head of its table is."""
+    """For a row: the range of the head of its table."""
 
     def of(self, text: str) -> str:
         return text[self.start : self.end]
 
 
 class _Cut:
-    """Where the cutting is: what the next sentence belongs to."""
+    """The state while cutting: what the next sentence belongs to."""
 
     def __init__(self, text: str, headings: Sequence[str]) -> None:
         self.text = text
@@ -87,17 +85,17 @@ class _Cut:
 
 
 class Delimited(NamedTuple):
-    """Text whose lines are rows of a table."""
+    """A text whose lines are rows of a table."""
 
     headed: bool
-    """Whether the first of them is the head."""
+    """Whether the first line is the head."""
 
 
 def sentences(
     text: str, headings: Sequence[str] = (), *, code: bool = False, delimited: Delimited | None = None
 ) -> list[Sentence]:
-    """In order. `headings`: what the passage stands under, which is no sentence of it; `code`: whether all of it is
-    code.
+    """The sentences of a passage in order. `headings`: those above the passage, which are not part of it; `code`:
+    whether all of it is code.
     """
     cut = _Cut(text, headings)
     if code:
@@ -131,7 +129,7 @@ def _parts(cut: _Cut) -> Iterator[Sentence]:
 
 
 def _prose(cut: _Cut, first: int, end: int) -> Iterator[Sentence]:
-    """Paragraphs and items of lists cut into sentences, rows of tables as they are."""
+    """The sentences of paragraphs and list items, and the rows of tables."""
     apart = _apart(cut, first, end)
     begun: int | None = None
     kind: SentenceKind = "prose"
@@ -174,7 +172,7 @@ def _is_heading(cut: _Cut, number: int) -> bool:
 
 
 def _apart(cut: _Cut, first: int, end: int) -> set[int]:
-    """Lines of paragraphs that stand each by itself, as in a log."""
+    """The numbers of lines that are separate entries of a paragraph, as in a log."""
     found: set[int] = set()
     begun = first
     for number in range(first, end + 1):

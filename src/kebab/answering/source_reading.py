@@ -1,5 +1,5 @@
-"""A passage as it is read to check claims: sentences and clauses, rows of tables under their heads, without what reads
-like orders.
+"""A passage as it is read to check claims: sentences and clauses, rows of tables under their heads, without text that
+reads like orders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kebab.answering.sentences import Sentence
 from kebab.core.ports import Tokenizer
 
 _WINDOW = 3
-"""Sentences in which a claim must be said."""
+"""The number of consecutive sentences in which a claim must be said."""
 _SPACES = re.compile(r"\s+")
 _PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|$))+")
 _CELL = re.compile(r"(?<!\\)\|")
@@ -28,7 +28,7 @@ _PRONOUN = re.compile(r"\b(?:he|she|we|his|her|our)\b|^\s*(?:it|they|its|their)\
 
 
 class Source(NamedTuple):
-    """A passage that may be cited."""
+    """A passage that an answer may cite."""
 
     marker: int
     text: str
@@ -36,17 +36,17 @@ class Source(NamedTuple):
     """Title and headings: what its sentences need not repeat."""
     sentences: tuple[Sentence, ...]
     quoted: frozenset[str] = frozenset()
-    """What was taken from it word for word, of several sentences."""
+    """Verbatim quotations from it that span several sentences."""
 
 
 class Window(NamedTuple):
-    """One sentence or a few that follow each other."""
+    """One sentence, or a few consecutive ones."""
 
     text: str
-    """With title and headings."""
+    """The text with title and headings."""
     clauses: tuple[Clause, ...]
     said: Said
-    """With title and headings."""
+    """What it says with title and headings."""
 
 
 class _Topic(NamedTuple):
@@ -55,10 +55,10 @@ class _Topic(NamedTuple):
 
 
 class Reading:
-    """Each part when it is first needed: quotations need only their own words."""
+    """A source with the parts that checks need, each computed on first use: quotations need only their own words."""
 
     def __init__(self, source: Source, tokenizer: Tokenizer, *, with_orders: bool = False) -> None:
-        """`with_orders`: to tell whether something was said at all, whatever it is worth."""
+        """`with_orders`: also reads text that looks like orders, to tell whether something is in the source at all."""
         self.source = source
         self._tokenizer = tokenizer
         self._with_orders = with_orders
@@ -75,14 +75,16 @@ class Reading:
         return [] if self._with_orders else list(orders_in(self.source.text, self._every))
 
     def quotes(self, text: str) -> bool:
-        """Whether this is one of its sentences, all of it: a part may leave out the word that turns its meaning round."""
+        """Whether a text is exactly one of its sentences. A part of a sentence may lack the word that reverses its
+        meaning.
+        """
         if text in self.source.quoted:
             place = self.source.text.find(text)
             return not any(start < place + len(text) and place < end for start, end in self._orders)
         return plain(text) in self._plain_sentences
 
     def lacks_of_code(self, text: str) -> tuple[str, ...]:
-        """The lines of a block of code that it does not have; all of them when the block is empty."""
+        """The lines of a block of code that the source lacks; all of them if the block is empty."""
         lines = [line for line in map(plain, _unbroken(text.strip()).split("\n")[1:]) if line and not is_code(line)]
         return tuple(line for line in lines if line not in self._plain_lines) if lines else (text,)
 
@@ -96,12 +98,12 @@ class Reading:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Of its sentences, orders too."""
+        """The texts of its sentences, also of orders."""
         return [one.of(self.source.text) for one in self._every]
 
     @cached_property
     def every_word(self) -> list[str]:
-        """Light ones too, in dictionary form, each once."""
+        """All words in dictionary form, also stop words, each once."""
         return list(
             dict.fromkeys(word.form or word.text for text in self.texts for word in words_of(text, self._tokenizer))
         )
@@ -122,7 +124,7 @@ class Reading:
         return found
 
     def _topic(self, before: Sequence[Window], text: str) -> _Topic | None:
-        """Whom or what the passage begins with, for a sentence that says she, it or we."""
+        """The words that the passage begins with: whom or what a sentence with she, it or we is about."""
         if not before or not before[0].clauses or _PRONOUN.search(text) is None:
             return None
         first = before[0].clauses[0]
@@ -135,7 +137,7 @@ class Reading:
 
     @cached_property
     def windows(self) -> list[Window]:
-        """Every one to three sentences in a row; a row of a table stands by itself."""
+        """All windows of one to three consecutive sentences. A row of a table is a window by itself."""
         return [
             _together(self.sentences[first : last + 1])
             for first, one in enumerate(self._cut)
@@ -144,7 +146,7 @@ class Reading:
         ]
 
     def _row(self, row: Sentence) -> str:
-        """Each cell behind its head: port: 5001."""
+        """The cells of a row, each behind its head: port: 5001."""
         lines = self.source.text[: row.start].split("\n")[:-1]
         cells = _cells(row.of(self.source.text))
         for number in range(len(lines) - 1, 0, -1):
@@ -171,8 +173,8 @@ def _together(sentences: Sequence[Window]) -> Window:
 
 
 def orders_in(text: str, cut: Sequence[Sentence]) -> Iterator[tuple[int, int]]:
-    """Ranges that support nothing: from what reads like an order to the end of its paragraph, where it says what it
-    wants said.
+    """Ranges that support no claim: from a text that reads like an order to the end of its paragraph, which may contain
+    what the order wants said.
     """
     if not speaks_to_a_machine(text) or (
         len(cut) == 1 and cut[0].kind == "code"
@@ -190,7 +192,7 @@ def is_code(text: str) -> bool:
 
 
 def _unbroken(code: str) -> str:
-    """With commands on one line that go on behind a backslash."""
+    """A text with commands that continue behind a backslash joined to one line."""
     return _CONTINUED.sub(" ", code)
 
 

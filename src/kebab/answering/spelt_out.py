@@ -1,4 +1,6 @@
-"""Numbers and dates that are written otherwise: three days, 사흘, 3천만, 2024-03-12, March 12th."""
+"""Converts numbers and dates that are spelt out or written in another form: three days, 사흘, 3천만, 2024-03-12, March
+12th.
+"""
 
 from __future__ import annotations
 
@@ -67,12 +69,12 @@ _UNIT_BEHIND = re.compile(
 _KOREAN_ORDINALS = ("첫째", "둘째", "셋째", "넷째", "첫 번째", "두 번째", "세 번째", "네 번째")
 _KOREAN_ORDINAL = re.compile(rf"(?<![가-힣])(?:{'|'.join(_KOREAN_ORDINALS)})")
 _A_YEAR = re.compile(r"(?<![가-힣])연\s?(?=\d)")
-"""연 10일: ten days a year."""
+"""연 before a number: 연 10일 is ten days a year."""
 _IN_PARTS = re.compile(
     r"(?<![\d.,])(\d[\d,]*)([십백천]?)([만억])(?:\s?(\d[\d,]*)([십백천]?)(만?))?(?=\s?(?:원|명|개|달러|유로|$|[^\d가-힣]))"
 )
 _WITHOUT_DIGIT = re.compile(r"(?<![\d가-힣])([십백천]|(?=만))(만?)(?=\s?(?:원|명|개|달러|유로|건))")
-"""천만 원, 백 명."""
+"""Korean units of ten without a digit before them: 천만 원, 백 명."""
 _PARTS = {"": 1, "십": 10, "백": 100, "천": 1000, "만": 10_000, "억": 100_000_000}
 _HALVES = (
     (re.compile(r"\ban? hour and a half\b", re.IGNORECASE), "90 minutes"),
@@ -93,7 +95,7 @@ _ORDINAL = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)\s+(?:of\s+)?(?={NAME_OF_MO
 
 
 def in_digits(text: str) -> str:
-    """With numbers that are spelt out, as far as they surely are numbers, and dates as day, month and year."""
+    """The text with spelt-out numbers as digits, if they certainly are numbers, and dates as day, month and year."""
     if "half" in text or "quarter" in text:
         for words, number in _HALVES:
             text = words.sub(number, text)
@@ -125,7 +127,7 @@ def _written_date(match: re.Match[str]) -> str:
 
 
 def _as_one_number(match: re.Match[str]) -> str:
-    """3천만, 3만 5천"""
+    """The value of a number that mixes digits and Korean units: 3천만, 3만 5천."""
     number = int(match[1].replace(",", "")) * _PARTS[match[2]] * _PARTS[match[3]]
     if match[4]:
         number += int(match[4].replace(",", "")) * _PARTS[match[5]] * _PARTS[match[6]]

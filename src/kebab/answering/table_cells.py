@@ -10,8 +10,8 @@ _DELIMITERS = "\t;,"
 
 
 def cells_under(head: str, row: str) -> Iterator[tuple[str, str]]:
-    """Head and cell, of cells that are not empty; a value in quotes that has the delimiter is cut there, and what
-    follows has no head.
+    """The cells that are not empty, each with its head. A quoted value that contains the delimiter is cut there, and
+    the rest has no head.
     """
     for name, cell in zip(_cells(head, head), _cells(row, head), strict=False):
         if cell:

@@ -1,6 +1,4 @@
-"""What a model thinks aloud before it answers, between tags such as <think>: no part of its answer, and left out as it
-comes.
-"""
+"""Removes what a model writes between tags such as <think> before its answer, while the text arrives."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ _MAY_OPEN = re.compile(r"\s*(?:<[a-z]*)?", re.IGNORECASE)
 
 
 class WithoutThoughts:
-    """Takes the pieces of an answer as they come, gives what of them can be shown."""
+    """Takes the pieces of an answer as they arrive, and returns the parts that can be shown."""
 
     def __init__(self) -> None:
         self._held = ""
         self._answers = False
-        """Whether the answer itself has begun; a tag in it is text."""
+        """Whether the answer itself has begun; a later tag is text."""
         self._thinks = False
 
     def shown(self, piece: str) -> str:
@@ -41,8 +39,8 @@ class WithoutThoughts:
         return self._begin()
 
     def rest(self) -> str:
-        """What was held back at the end: white space, or the beginning of a tag that was none. A thought without an end
-        is no answer.
+        """The text held back at the end: white space, or the beginning of something that is no tag. A thought without
+        an end is not part of the answer.
         """
         return "" if self._thinks else self._begin()
 
@@ -52,8 +50,6 @@ class WithoutThoughts:
 
 
 def without_thoughts(text: str) -> str:
-    """Of a whole answer: also where only the end of the thoughts is marked, because the template of the model began
-    them.
-    """
+    """A whole answer without thoughts, also if only their end is marked because the template of the model began them."""
     end = _CLOSES.search(text)
     return text[end.end() :] if end and "<" not in text[: end.start()] and "```" not in text[: end.start()] else text

@@ -1,6 +1,4 @@
-"""What a claim must not turn round: where from and where to, what is excluded, and what may be done into what must be
-done.
-"""
+"""Finds claims that reverse what a passage says: origin and destination, what is excluded, or "may" instead of "must"."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ _CHANGES = re.compile(
 _ARTICLE = re.compile(r"^(?:the|an?|its|their|our|your)\s+", re.IGNORECASE)
 _THAN = re.compile(r"(?<![가-힣A-Za-z0-9])((?:[가-힣]\s)?[가-힣A-Za-z0-9]+?)보다(?=\s)")
 _SUBJECT = re.compile(r"(?<![가-힣A-Za-z0-9])((?:[가-힣]\s)?[가-힣A-Za-z0-9]+?)(?:은|는|이|가)(?=[\s,])")
-"""With a short word before it, which may tell two apart: 새 서버, 옛 서버."""
+"""A subject with a short word before it, which may distinguish two things: 새 서버, 옛 서버."""
 _PERHAPS = re.compile(
     r"\b(?:might|perhaps|maybe|possibly|probably|presumably|supposedly|allegedly|reportedly)\b|아마|지도 모[르른릅]",
     re.IGNORECASE,
@@ -56,10 +54,10 @@ _TAKEN_OUT = re.compile(
 _DO_NOT = re.compile(r"\s*(?:do not|don['’]t|never)\s", re.IGNORECASE)
 _HAS_VERB = re.compile(r"\b(?:is|are|was|were|be|do|does|did|can|may|must|will|would|should|has|have)\b", re.IGNORECASE)
 _WITHOUT = re.compile(r"\bwithout\s+\w+", re.IGNORECASE)
-"""Which denies a circumstance, not what is done."""
+""""without …", which denies a circumstance and not the action."""
 _BEFORE_OR_AFTER = re.compile(r"\b(before|after)\b", re.IGNORECASE)
 _SHORT = 4
-"""Letters of a stem to which all forms of the word begin alike."""
+"""The number of letters of a stem with which all forms of the word begin."""
 _OBLIGES = re.compile(
     r"\b(?:must|ha(?:ve|s|d) to|needs? to|required|mandatory|obligatory|compulsory|obliged)\b"
     r"|[해아어여]야\s?[하한합만]|필수|의무|반드시",
@@ -98,7 +96,7 @@ class _Way(NamedTuple):
 
 
 def goes_the_other_way(claim: Clause, passage: Clause) -> bool:
-    """From A to B, where the passage has it from B to A."""
+    """Whether the claim says from A to B, and the passage from B to A."""
     ways = list(_ways(passage.text))
     return any(
         _is_same(mine.start, theirs.end) and _is_same(mine.end, theirs.start)
@@ -108,7 +106,7 @@ def goes_the_other_way(claim: Clause, passage: Clause) -> bool:
 
 
 def ends_where_it_began(claim: Clause, passage: Clause) -> bool:
-    """To A, or at A, where the passage has it moved from A to B."""
+    """Whether the claim says to A, or at A, and the passage that something moved from A to B."""
     if any(True for _ in _ways(claim.text)):
         return False  # which has been compared with the other way
     left = [_noun(match[1]) for match in _FROM.finditer(claim.text)]
@@ -125,7 +123,7 @@ def ends_where_it_began(claim: Clause, passage: Clause) -> bool:
 
 
 def _in_common(one: str, other: str, length: int) -> int:
-    """Of their first words."""
+    """How many of their first words both have in common."""
     return len(frozenset(one.split()[:length]) & frozenset(other.split()[:length]))
 
 
@@ -141,13 +139,13 @@ def _noun(words: str) -> str:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Of one, the other may have more words: S3, S3 by the end."""
+    """Whether both are the same place, if one has more words: S3, S3 by the end."""
     mine, theirs = one.split(), other.split()
     return bool(mine and theirs) and (mine[0] == theirs[0] or mine[-1] == theirs[-1])
 
 
 def compares_the_other_way(claim: Clause, passage: Clause) -> bool:
-    """동생은 언니보다 크다, where the passage has 언니는 동생보다 크다."""
+    """Whether the claim reverses a comparison: 동생은 언니보다 크다, if the passage has 언니는 동생보다 크다."""
     mine, theirs = _compared(claim.text), _compared(passage.text)
     return any(
         one.end in {other.start for other in theirs} and any(one.start == other.end for other in theirs) for one in mine
@@ -155,14 +153,14 @@ def compares_the_other_way(claim: Clause, passage: Clause) -> bool:
 
 
 def _compared(text: str) -> list[_Way]:
-    """Each subject with each thing that it is compared with."""
+    """The subjects, each with the thing that it is compared with."""
     than = [match[1].strip() for match in _THAN.finditer(text)]
     subjects = [match[1].strip() for match in _SUBJECT.finditer(text)] if than else []
     return [_Way(subject, thing) for subject in subjects for thing in than]
 
 
 def ends_too_early(claim: Clause, passage: Clause) -> bool:
-    """Deleted within a month, where the passage has it kept for a month."""
+    """Whether the claim says deleted within a month, and the passage kept for a month."""
     return (
         _GONE_WITHIN.search(claim.text) is not None
         and _KEPT.search(passage.text) is not None
@@ -171,7 +169,7 @@ def ends_too_early(claim: Clause, passage: Clause) -> bool:
 
 
 def is_surer(claim: Clause, passage: Clause) -> bool:
-    """Whether the claim says without reserve what the passage says might be."""
+    """Whether the claim states as certain what the passage says might be."""
     return (
         _PERHAPS.search(passage.text) is not None
         and _PERHAPS.search(claim.text) is None
@@ -180,7 +178,7 @@ def is_surer(claim: Clause, passage: Clause) -> bool:
 
 
 def is_excluded(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> bool:
-    """Whether the claim says what the sentence leaves out: to Ada, not to Emil; weekly, never on Sundays."""
+    """Whether the claim says what the sentence excludes: to Ada, not to Emil; weekly, never on Sundays."""
     if polarity_of(_WITHOUT.sub(" ", claim.text)).denies:
         return False
     if any(_is_taken_out(claim.text, clause) for clause in sentence):
@@ -199,7 +197,9 @@ def is_excluded(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> bo
 
 
 def _comes_first(claim: Clause, passage: Clause) -> bool:
-    """Ask Ada before opening it, or open it after asking her, where the passage has: never open it without asking Ada."""
+    """Whether the claim (ask Ada before opening it, or open it after asking her) says that something needed comes
+    first, as the passage does with "without": never open it without asking Ada.
+    """
     without, order = _WITHOUT.search(passage.text), _BEFORE_OR_AFTER.search(claim.text)
     if without is None or order is None or _WITHOUT.search(claim.text):
         return False
@@ -221,7 +221,7 @@ def _comes_first(claim: Clause, passage: Clause) -> bool:
 
 
 def _begins_in(word: ClaimWord, text: str) -> bool:
-    """In another form perhaps: asking, ask."""
+    """Whether a text begins with a word in any form: asking, ask."""
     return (
         re.search(rf"\b{re.escape(word.key[:-1] if len(word.key) > _SHORT else word.key)}", text, re.IGNORECASE)
         is not None
@@ -229,7 +229,7 @@ def _begins_in(word: ClaimWord, text: str) -> bool:
 
 
 def _is_taken_out(claim: str, passage: Clause) -> bool:
-    """교통비, where the passage is about all 교통비를 제외한."""
+    """Whether the claim is about 교통비, and the passage about everything 교통비를 제외한."""
     if _TAKEN_OUT.search(claim) or passage.polarity.denies:
         return False
     return any(re.search(rf"(?<![가-힣]){re.escape(match[1])}", claim) for match in _TAKEN_OUT.finditer(passage.text))
@@ -240,7 +240,7 @@ def _is_manner(word: ClaimWord) -> bool:
 
 
 def obliges_instead(claim: Clause, passage: Clause) -> bool:
-    """Whether the claim demands what the passage allows."""
+    """Whether the claim demands what the passage only allows."""
     if (
         claim.polarity.denies
         or passage.polarity.denies
@@ -252,7 +252,7 @@ def obliges_instead(claim: Clause, passage: Clause) -> bool:
 
 
 def holds_anyway(claim: Clause, passage: Clause) -> bool:
-    """Even if, where the passage makes it a condition."""
+    """Whether the claim says "even if" where the passage has a condition."""
     return (
         _ANYWAY.search(claim.text) is not None
         and _ANYWAY.search(passage.text) is None
@@ -261,7 +261,7 @@ def holds_anyway(claim: Clause, passage: Clause) -> bool:
 
 
 def comes_otherwise(claim: Clause, passage: Clause) -> bool:
-    """Every day, where the passage has every other day."""
+    """Whether the claim says every day, and the passage every other day."""
     mine, theirs = _how_often(claim.text), _how_often(passage.text)
     return bool(mine and theirs) and mine.isdisjoint(theirs)
 

@@ -1,8 +1,7 @@
-"""What of a passage can be quoted by itself, and what each of that is about.
-
-A question is never an answer: what follows it is. What a sentence leads up to belongs to it, and an item of a list is
-about one thing, however many sentences it has. Headings, the head of a table and the question above an answer say what
-it is about.
+"""Cuts a passage into units that can be quoted by themselves, and says what each is about. A question is never an
+answer, but the text after it is. A sentence that introduces something belongs to it, and a list item is about one
+thing, however many sentences it has. Headings, the head of a table and the question above an answer say what a unit is
+about.
 """
 
 from __future__ import annotations
@@ -29,23 +28,24 @@ _SAME_SUBJECT = re.compile(
     r"|the (?:cause|reason)|이유는|원인은|이는|그는|이것은|이들은|그녀는)\b",
     re.IGNORECASE,
 )
-"""About what the sentence before it is about."""
+"""The beginning of a sentence that is about the same thing as the sentence before."""
 _HAS_PRONOUN = re.compile(r"\b(?:it|them|him|her|there)\b", re.IGNORECASE)
 _IN_KOREAN = re.compile(r"[가-힣]다\W*$")
 _NAMES_SUBJECT = re.compile(r"[가-힣\w](?:은|는|이|가|께서|도|란)(?=\s|$)")
-"""Without one, a sentence in Korean goes on about what the one before is about."""
+"""A Korean word with the particle of a subject. A sentence without one is about the same thing as the sentence before.
+"""
 _ADDS = re.compile(
     r"(?:otherwise|above that|below that|everything (?:above|else)|nothing else|else|except|but|however|only|in that case|then|so"
     r"|그 이상|그 외|다만|단,)\b",
     re.IGNORECASE,
 )
-"""Without it, the sentence before would say too much."""
+"""The beginning of a sentence without which the sentence before would say too much."""
 LONGEST_ITEM = 400
 LONGEST_ANSWER = 600
 SHORT_ANSWER = 300
-"""Under a heading that is a question, where an answer may go on for pages."""
+"""The most characters of an answer under a heading that is a question, where the text may continue for pages."""
 LONGEST_WHOLE = 1400
-"""Characters of a list or a section; what is longer is cut between its parts."""
+"""The most characters of a list or section; a longer one is cut between its parts."""
 
 
 class Unit(NamedTuple):
@@ -54,39 +54,39 @@ class Unit(NamedTuple):
     kind: UnitKind
     own: Terms
     near: Terms
-    """With what says what it is about: its heading, the question that it answers, what leads up to it, the head of its
-    table.
+    """The terms of the unit and of the text that says what it is about: its heading, the question it answers, its
+    introduction, the head of its table.
     """
     around: Terms
-    """With title and all headings."""
+    """The same terms with the title and all headings."""
     headings: tuple[str, ...] = ()
     header: tuple[int, int] | None = None
     answers: str | None = None
-    """The question that it was written as an answer to."""
+    """The question above it that it answers."""
     cut: bool = False
-    """Whether it goes on after its end."""
+    """Whether the text continues after its end."""
     first: int = 0
     last: int = 0
-    """Which sentences it is made of."""
+    """The indexes of the first and the last sentence."""
 
     def of(self, text: str) -> str:
         return text[self.start : self.end]
 
 
 class ReadPassage(NamedTuple):
-    """A passage, read once."""
+    """A passage cut into sentences and units."""
 
     text: str
     sentences: tuple[Sentence, ...]
     terms: tuple[Terms, ...]
-    """Of each sentence."""
+    """The terms of each sentence."""
     title: str
     context: Terms
-    """Title and headings of the passage, and the name of its file."""
+    """The title and headings of the passage, and the name of its file."""
     headings: tuple[str, ...]
 
     def heading_of(self, sentence: Sentence) -> str:
-        """The innermost one above it; what is also the title says what all of the document is about."""
+        """The innermost heading above a sentence; empty if it is also the title, which is about the whole document."""
         above = sentence.headings or self.headings
         return above[-1] if above and above[-1] != self.title else ""
 
@@ -94,7 +94,7 @@ class ReadPassage(NamedTuple):
 def read(
     text: str, cut: Sequence[Sentence], title: str, headings: Sequence[str], name: str, tokenizer: Tokenizer
 ) -> ReadPassage:
-    """`name`: of the file, which says what it is about where the title does not."""
+    """Reads a passage. `name`: the name of the file, which says what it is about if the title does not."""
     terms = tuple(terms_of(one.of(text), tokenizer) for one in cut)
     return ReadPassage(
         text, tuple(cut), terms, title, terms_of("\n".join((title, *headings, name)), tokenizer), tuple(headings)
@@ -102,14 +102,14 @@ def read(
 
 
 def units(reading: ReadPassage, tokenizer: Tokenizer) -> Iterator[Unit]:
-    """Sentences, answers, items, rows and code in order; then lists and sections as a whole."""
+    """The units of a passage: sentences, answers, items, rows and code in order; then whole lists and sections."""
     single = list(_Assembly(reading, tokenizer).units())
     yield from single
     yield from _wholes(reading, single)
 
 
 class _Assembly:
-    """Puts sentences together to units."""
+    """Builds units from sentences."""
 
     def __init__(self, reading: ReadPassage, tokenizer: Tokenizer) -> None:
         self._reading = reading
@@ -138,8 +138,8 @@ class _Assembly:
             place = last + 1
 
     def _last(self, first: int, *, longest: int) -> int:
-        """Of the sentences that are quoted together with the first; all of a block that is an answer no longer than
-        `longest`.
+        """The index of the last sentence that is quoted with the first: of a whole block, if it is an answer of at most
+        `longest` characters.
         """
         cut, text = self._reading.sentences, self._reading.text
         here = cut[first]
@@ -216,12 +216,14 @@ def leads_up(sentence: Sentence, text: str) -> bool:
 
 
 def _answers(question: Sentence, sentence: Sentence) -> bool:
-    """What stands in the block of a question or in the next one, under the same heading."""
+    """Whether a sentence answers a question: it is in the rest of its block, or in the next block under the same
+    heading.
+    """
     return sentence.headings == question.headings and sentence.block <= question.block + 1
 
 
 def _lead(reading: ReadPassage, place: int) -> int | None:
-    """The sentence that leads up to the list, the table or the code that a sentence belongs to."""
+    """The sentence that introduces the list, table or code that a sentence belongs to."""
     cut = reading.sentences
     kind = cut[place].kind
     while (
@@ -243,7 +245,7 @@ def _lead(reading: ReadPassage, place: int) -> int | None:
 
 
 def _wholes(reading: ReadPassage, single: Sequence[Unit]) -> Iterator[Unit]:
-    """Lists with what leads up to them, and sections."""
+    """The whole lists with their introductions, and the sections."""
     for _, section in groupby(single, key=lambda unit: unit.headings):
         whole = list(section)
         for listed in _lists(reading, whole):
@@ -260,7 +262,7 @@ def _wholes(reading: ReadPassage, single: Sequence[Unit]) -> Iterator[Unit]:
 
 
 def _lists(reading: ReadPassage, section: Sequence[Unit]) -> Iterator[list[Unit]]:
-    """Items that follow each other, each with the code and the paragraphs below it, which are indented."""
+    """Consecutive list items, each with the indented code and paragraphs below it."""
     listed: list[Unit] = []
     for unit in section:
         if reading.sentences[unit.first].kind == "item" or (listed and _is_indented(reading.text, unit.start)):
@@ -299,6 +301,6 @@ def _whole(kind: UnitKind, start: int, group: Sequence[Unit]) -> Unit:
 
 
 def _line_start(text: str, place: int) -> int:
-    """With the number or the mark of an item before it."""
+    """The start of a line, with the number or bullet of an item before it."""
     begin = text.rfind("\n", 0, place) + 1
     return begin if len(text[begin:place].strip()) <= len("100.  [x]") else place

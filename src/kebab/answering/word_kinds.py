@@ -1,5 +1,5 @@
-"""Words of one kind, of which one is never the other, however alike a model finds them: Monday and Friday, paid and
-unpaid.
+"""Words of one kind, such as days, which exclude each other although a model finds them similar: Monday and Friday,
+paid and unpaid.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _KINDS_OF = _kinds()
 
 
 def are_of_one_kind(one: str, other: str) -> bool:
-    """Whether they exclude each other: Monday and Friday, paid and unpaid, 유급 and 무급."""
+    """Whether two words exclude each other: Monday and Friday, paid and unpaid, 유급 and 무급."""
     if one == other:
         return False
     if not _KINDS_OF.get(one, _NONE).isdisjoint(_KINDS_OF.get(other, _NONE)):
@@ -88,5 +88,5 @@ def are_of_one_kind(one: str, other: str) -> bool:
 
 
 def is_one_of_a_kind(word: str) -> bool:
-    """Whether others stand beside it that exclude it: first, Monday, 저녁."""
+    """Whether a word has others of its kind that exclude it: first, Monday, 저녁."""
     return word in _KINDS_OF

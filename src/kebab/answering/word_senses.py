@@ -1,6 +1,4 @@
-"""Words that say the same, and words that say the opposite: a compact table, for what good and bad paraphrases exchange
-most.
-"""
+"""Tables of words with the same sense and of words with opposite senses, as good and bad paraphrases exchange them."""
 
 from __future__ import annotations
 
@@ -248,20 +246,20 @@ _DIRECTIONS = frozenset(
     """before prior after following first last above below over under up down left right north south east west least most more
     fewer less""".split()
 )
-"""Where a "not" makes no opposite of them: not before noon is not after noon."""
+"""Words of which "not" makes no opposite: not before noon is not after noon."""
 
 
 class Senses(NamedTuple):
-    """By stems."""
+    """The tables, with stems as keys."""
 
     same: Mapping[str, frozenset[int]]
     opposite: Mapping[str, frozenset[int]]
-    """The senses that a word is, and those that it is the opposite of."""
+    """For each stem, its senses and those that it is the opposite of."""
     directions: frozenset[str]
     learned: Mapping[str, frozenset[str]] = MappingProxyType({})
-    """For a word, by its key: the keys of words of one passage that a model finds alike."""
+    """For the key of a word, the keys of words of one passage that a model finds similar."""
     kindred: frozenset[str] = frozenset()
-    """Keys of words that are of the same matter as a word of that passage, by the same model."""
+    """The keys of words that a model finds related to a word of that passage."""
 
     @property
     def without_learned(self) -> Senses:
@@ -276,7 +274,7 @@ class Senses(NamedTuple):
         )
 
     def like(self, stem: str, stems: frozenset[str], *, or_opposite: bool) -> bool:
-        """Whether one of these says the same, or the opposite."""
+        """Whether one of these words has the same sense; with `or_opposite`, also the opposite one."""
         learned, wanted = self.learned.get(stem), self.same.get(stem)
         if learned is not None and not learned.isdisjoint(stems):
             return True
@@ -312,18 +310,18 @@ _KOREAN_SIDES = tuple(re.compile(side) if side else None for pair in _KOREAN for
 
 @lru_cache(maxsize=4096)
 def _korean_senses(text: str) -> frozenset[int]:
-    """As in the English table: an even number and the next one are opposites."""
+    """The Korean senses as in the English table: an even number and the next one are opposites."""
     return frozenset(number for number, side in enumerate(_KOREAN_SIDES) if side is not None and side.search(text))
 
 
 def korean_opposites(claim: str, passage: str) -> int:
-    """In how many senses one says one thing and the other its opposite, and neither says both."""
+    """The number of senses in which one text has a word and the other its opposite, and neither has both."""
     mine, theirs = _korean_senses(claim), _korean_senses(passage)
     return sum(number ^ 1 in theirs and number ^ 1 not in mine and number not in theirs for number in mine)
 
 
 def korean_like(word: str, text: str, *, or_opposite: bool) -> bool:
-    """Whether a text has a word of the same sense, or of the opposite one."""
+    """Whether a text has a word of the same sense; with `or_opposite`, also of the opposite one."""
     mine = _korean_senses(word)
     if not mine:
         return False

@@ -1,5 +1,5 @@
-"""Whether a claim only puts otherwise what a passage says: which clause comes nearest, and what stands there in place
-of its words.
+"""Checks whether a claim only rewords a passage: which clause is nearest, and what it has in place of the claim's
+words.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ from kebab.answering.word_kinds import is_one_of_a_kind
 from kebab.answering.word_senses import Senses
 
 _LEAST_OF_A_CLAUSE = 3
-"""Words and numbers; with fewer, its verb is most of what it says."""
+"""The least number of words and numbers of a clause; in a shorter one the verb is most of what it says."""
 _MOST_PUT_OTHERWISE = 1 / 3
-"""Share of a claim's words and numbers."""
+"""The largest share of a claim's words and numbers that may be reworded."""
 _STATES = re.compile(
     r"(?:listen|run|operat|sit|sitt|hold|serv|measur|weigh|amount|cost|tak|need|us|inflat|adjust|resid|stay)(?:e|s|es|ed|d|ing)?"
     r"|stands?|stood|holds?|held|sets?|lies?|took|set"
 )
-"""Listens on port 22, inflate it to 5 bar: verbs that a number can do without."""
+"""Verbs that a number can do without: listens on port 22, inflate it to 5 bar."""
 _DONE_TO = 1.2
-"""What a word with the particle of an object counts more: of two places that are equally near, the one that speaks of
-it.
+"""The weight of a word with the particle of an object: of two equally near places, the one that mentions it is meant.
 """
 
 
 def closeness(clause: Clause, other: Clause, known: Senses) -> float:
-    """How many of a clause's words and numbers another one has; what it need not repeat counts less."""
+    """How many of a clause's words and numbers another clause has; words that it need not repeat count less."""
     score, inherited = 0.0, 0.0
     for word in clause.words:
         if other.said.says(word, known, or_opposite=True):
@@ -50,8 +49,8 @@ def closeness(clause: Clause, other: Clause, known: Senses) -> float:
 def is_only_worded(
     clauses: Sequence[Clause], missing: Sequence[str], window: Window, reading: Reading, known: Senses
 ) -> bool:
-    """Whether what is missing is put otherwise: no name, nothing that is said elsewhere, and nothing else stands in its
-    place.
+    """Whether the missing words are only reworded: none is a name, the passage says none of them elsewhere, and has
+    nothing else in their place.
     """
     if len(missing) > max(1, _size(clauses) * _MOST_PUT_OTHERWISE):
         return False
@@ -81,8 +80,8 @@ def is_only_worded(
 
 
 def _only_states(verb: ClaimWord, clause: Clause, nearest: Clause, left: Sequence[ClaimWord]) -> bool:
-    """Whether a verb says no more than that a number is so, and the passage has that number, of the same thing, and no
-    verb against it.
+    """Whether a verb says no more than that a number applies, and the passage has that number for the same thing and no
+    verb that contradicts it.
     """
     if not clause.quantities or _STATES.fullmatch(verb.text) is None:
         return False
@@ -95,7 +94,7 @@ def _only_states(verb: ClaimWord, clause: Clause, nearest: Clause, left: Sequenc
 
 
 def _is_done(word: ClaimWord, text: str) -> bool:
-    """By its ending, or by what stands before it; what only stands behind "is" may be a noun."""
+    """Whether a word is an action, by its ending or by the word before it; a word behind "is" may be a noun."""
     if word.text.endswith(("s", "ed", "ing")) and is_action(word, text):
         return True
     return (
@@ -115,8 +114,8 @@ def _size(clauses: Sequence[Clause]) -> int:
 
 
 def _actions_of(one: Clause, sentence: Window) -> list[ClaimWord]:
-    """Of a clause; where it has none, of the next one that has: Ada in the morning and Emil in the evening sweeps the
-    yard.
+    """The verbs of a clause or, if it has none, of the next clause that has: Ada in the morning and Emil in the evening
+    sweeps the yard.
     """
     place = sentence.clauses.index(one) if one in sentence.clauses else 0
     found = ([word for word in clause.words if is_action(word, clause.text)] for clause in sentence.clauses[place:])

@@ -1,4 +1,4 @@
-"""What a model wrote, claim by claim, with the verdict on each."""
+"""Checks what a model wrote, claim by claim."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from kebab.core.answers import Claim
 
 
 def checked(text: str, question: str, checker: CitationChecker) -> Iterator[tuple[WrittenClaim, Claim]]:
-    """Every part of an answer. Left out is only what leads up to something and has no word of its own, such as
-    "Steps:".
-
-    What leads up to something, by its form, and has no numbers may go without a marker: it is checked against what the
-    claims cite that it leads up to.
+    """The claims of an answer with their verdicts. Only an introduction without words of its own, such as "Steps:", is
+    left out. An introduction without numbers may have no marker: it is checked against the sources of the claims that
+    it introduces.
     """
     said = claims_of(text)
     for number, one in enumerate(said):

@@ -64,7 +64,7 @@ class Fused(NamedTuple):
 
     @property
     def hit(self) -> SearchHit | None:
-        """The same as `Ranked.hit`, of either list."""
+        """The same as `Ranked.hit`, from either list."""
         return (self.lexical and self.lexical.hit) or (self.vector and self.vector.hit)
 
     @property

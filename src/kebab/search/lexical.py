@@ -30,7 +30,9 @@ _LEAST_SCORE = 1e-12
 _VERIFIED = 100
 """Of how many passages the texts are read to see how literally they contain the words. It does not depend on k."""
 _VERIFIED_FOR_SIGNS = 500
-"""The same for a query such as C++ or --force: the store knows no signs, so it finds every passage with C or force."""
+"""The same number for a query such as C++ or --force: the index has no punctuation, so it finds every passage with C or
+force.
+"""
 _NEAR = 60
 """How many other characters may stand between words that are near each other."""
 _MOST_TERMS = 32

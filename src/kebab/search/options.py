@@ -55,15 +55,15 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     pattern: str | None = None
-    """Of a text, in JSON Schemas."""
+    """The pattern of a text, in JSON Schemas."""
     lower_case: bool = False
     """Upper and lower case are the same; always so where there are choices."""
     is_filter: bool = False
     """Whether it says which documents may be in a list."""
     cli_help: str = ""
-    """On the command line, where the sentence is another."""
+    """The sentence on the command line, if it differs."""
     flags: tuple[str, ...] = ()
-    """On the command line, where they are not the name with dashes."""
+    """The flags on the command line, if they are not the name with dashes."""
     metavar: str | None = None
     flag_value: int | None = None
     """On the command line, what the option means without a value."""
@@ -401,7 +401,9 @@ def schemas(names: Iterable[str] = OPTIONS) -> dict[str, dict[str, Any]]:
 
 
 def json_schemas(names: Iterable[str] = OPTIONS) -> dict[str, dict[str, Any]]:
-    """The same for a JSON object: null means not given, and a list may be one text with commas."""
+    """The JSON Schemas of the same options in a JSON object: null means not given, and a list may be one text with
+    commas.
+    """
     return {name: schema if name == "query" else _or_null(name, schema) for name, schema in schemas(names).items()}
 
 
