@@ -52,12 +52,12 @@ def test_a_word_is_cut_where_the_script_changes() -> None:
 
 
 @given(MIXED)
-def test_runs_lose_nothing(text: str) -> None:
+def test_runs_joined_together_give_the_word(text: str) -> None:
     assert "".join(run.text for run in runs(text)) == normalize("NFC", text)
 
 
 @given(st.text("가나다라마바사", min_size=1))
-def test_pairs_put_together_are_the_run(run: str) -> None:
+def test_overlapping_pairs_joined_together_give_the_run(run: str) -> None:
     cut = pairs(run)
     assert cut[0] + "".join(pair[-1] for pair in cut[1:]) == run
 
@@ -90,10 +90,10 @@ def test_terms_are_words_without_white_space(text: str) -> None:
         ("v2.5입니다", "v2 5"),
     ],
 )
-def test_a_phrase_of_plain_words_reaches_into_a_word_glued_to_korean(text: str, phrase: str) -> None:
+def test_a_phrase_of_plain_words_is_found_if_its_last_word_touches_korean_letters(text: str, phrase: str) -> None:
     assert f" {phrase} " in f" {' '.join(column_terms(text))} "
 
 
-def test_plain_words_elsewhere_stay_out_of_the_column() -> None:
+def test_plain_words_that_touch_no_cjk_letters_are_not_in_the_cjk_column() -> None:
     """They are found in their own; twice they would count twice."""
     assert list(column_terms("plain words here, 문서 and more")) == ["문서", "서"]

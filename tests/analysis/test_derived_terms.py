@@ -21,5 +21,5 @@ def test_the_words_of_notes_come_after_the_terms_of_the_chunk() -> None:
         ("A팀 minutes", ["A", "minutes", "A", "팀"]),
     ],
 )
-def test_a_note_is_analysed_as_any_text(note: str, terms: list[str]) -> None:
+def test_a_note_is_cut_into_terms_as_any_text(note: str, terms: list[str]) -> None:
     assert terms_of_note("bigrams", note).split() == terms

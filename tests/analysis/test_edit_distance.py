@@ -43,6 +43,6 @@ def test_insertion_deletion_replacement_and_swap_are_one_edit(typed: str, meant:
 
 
 @given(LETTERS, LETTERS, st.integers(1, 4))
-def test_the_edit_distance_is_that_of_the_textbook_up_to_the_limit(typed: str, meant: str, most: int) -> None:
+def test_the_edit_distance_equals_a_plain_implementation_up_to_the_limit(typed: str, meant: str, most: int) -> None:
     expected = textbook(typed, meant)
     assert edit_distance(typed, meant, most) == (expected if expected <= most else None)

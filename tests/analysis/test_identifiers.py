@@ -39,7 +39,7 @@ from kebab.analysis.terms import inner_words
         ("--dry-run parse-fastMode", "fast Mode"),
     ],
 )
-def test_the_pieces_of_a_name(name: str, words: str) -> None:
+def test_an_identifier_is_cut_into_its_words(name: str, words: str) -> None:
     assert " ".join(inner_words(name)) == words
 
 
@@ -63,11 +63,11 @@ def test_the_pieces_of_a_name(name: str, words: str) -> None:
         "__init__",
     ],
 )
-def test_words_that_the_tokenizer_cuts_or_that_have_one_piece_give_nothing(text: str) -> None:
+def test_identifiers_that_the_tokenizer_cuts_or_of_one_word_give_no_words(text: str) -> None:
     assert list(inner_words(text)) == []
 
 
-def test_encoded_data_is_left_alone() -> None:
+def test_encoded_data_is_not_cut_into_words() -> None:
     assert list(inner_words("aB" * 100)) == []
 
 
@@ -76,7 +76,7 @@ LETTERS = st.text(alphabet="abcXYZ019_. -äÖßЖя문中\u0301", max_size=40)
 
 
 @given(LETTERS | st.text(max_size=40))
-def test_pieces_stand_in_the_text_in_order_and_have_one_kind_of_letters(text: str) -> None:
+def test_words_of_an_identifier_are_in_text_order_and_of_one_kind_of_letters(text: str) -> None:
     position = 0
     for piece in inner_words(text):
         position = text.index(piece, position) + len(piece)
@@ -85,13 +85,13 @@ def test_pieces_stand_in_the_text_in_order_and_have_one_kind_of_letters(text: st
 
 
 @given(st.lists(st.sampled_from(["parse", "header", "größe", "line", "файл"]), min_size=2, max_size=6))
-def test_words_written_as_humps_come_back(words: list[str]) -> None:
+def test_words_joined_in_camel_case_are_found_again(words: list[str]) -> None:
     camel = words[0] + "".join(word.capitalize() for word in words[1:])
     assert [piece.lower() for piece in inner_words(camel)] == words
 
 
 @pytest.mark.parametrize("piece", ["a", "A", "1", "aA", "a1", "Aa", "AA1", "문", "é", "_", "A_", "aaaa1"])
-def test_time_grows_with_the_text_only(piece: str) -> None:
+def test_the_time_to_cut_identifiers_is_linear_in_the_text(piece: str) -> None:
     started = time.process_time()
     list(inner_words(piece * 200_000))
     assert time.process_time() - started < 2.0

@@ -33,7 +33,7 @@ from kebab.analysis.korean import is_particle, morphemes, root, strip_particle
         ("install", "install"),
     ],
 )
-def test_one_known_particle_is_taken_off_while_two_syllables_remain(word: str, stripped: str) -> None:
+def test_one_known_particle_is_removed_if_two_syllables_remain(word: str, stripped: str) -> None:
     assert strip_particle(word) == stripped
 
 
@@ -50,7 +50,7 @@ def test_morphemes_drop_particles_and_endings_and_keep_content_words() -> None:
     assert not {"에서", "를", "는"} & set(found)
 
 
-def test_morphemes_of_a_question_and_of_a_sentence_meet() -> None:
+def test_a_question_and_its_answer_have_morphemes_in_common() -> None:
     asked, written = set(morphemes("데이터베이스가 잠겼을 때")), set(morphemes("데이터베이스는 잠긴 상태이다"))
     assert "데이터베이스" in asked & written
 
@@ -88,6 +88,6 @@ def test_forms_of_a_word_have_one_root(forms: str) -> None:
     assert len({root(form) for form in forms.split()}) == 1
 
 
-def test_words_have_roots_of_their_own() -> None:
+def test_different_words_have_different_roots() -> None:
     words = "월요일 화요일 오전 오후 대기 대출 허용 금지 시작 시각 켜다 끄다".split()
     assert len({root(word) for word in words}) == len(words)

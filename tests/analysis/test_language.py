@@ -29,7 +29,7 @@ from kebab.analysis.language import language_of
         ("🙂🙂", "und"),
     ],
 )
-def test_script_decides(text: str, language: str) -> None:
+def test_the_script_of_a_text_decides_its_language(text: str, language: str) -> None:
     assert language_of(text) == language
 
 
@@ -42,7 +42,7 @@ def test_one_korean_word_in_a_long_english_text_does_not_make_it_korean() -> Non
 
 
 @given(st.text())
-def test_every_text_has_one_of_five_answers(text: str) -> None:
+def test_the_language_of_any_text_is_one_of_five(text: str) -> None:
     assert language_of(text) in {"ko", "ja", "zh", "en", "und"}
 
 

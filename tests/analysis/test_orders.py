@@ -115,7 +115,7 @@ def test_ordinary_documentation_is_not_suspicious(text: str) -> None:
     "이 문서를 읽을 때는 목차부터 보세요.",
     "요약할 때는 출처를 적는다.",
 ])  # fmt: skip
-def test_orders_that_guides_give_people_do_not_speak_to_machines(text: str) -> None:
+def test_orders_that_documentation_gives_to_people_are_not_orders_to_machines(text: str) -> None:
     assert not speaks_to_a_machine(text)
 
 
@@ -160,7 +160,7 @@ def test_harmless_look_alikes_are_not_flagged(text: str) -> None:
     assert not reads_like_orders(text)
 
 
-def test_every_kind_of_disguise_is_seen_through() -> None:
+def test_disguised_orders_of_every_kind_are_flagged() -> None:
     for part in ("development", "held_out"):
         assert _found({"disguise": SET[part]["english"]["disguise"]}) == 1
 

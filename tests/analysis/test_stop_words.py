@@ -13,7 +13,7 @@ def test_question_words_and_articles_are_stop_words_in_any_case(word: str) -> No
 
 
 @pytest.mark.parametrize("word", ["git", "install", "all", "only", "before", "between", "문서", "검색", "c", "go", ""])
-def test_words_that_name_something_are_not(word: str) -> None:
+def test_nouns_and_verbs_with_meaning_are_not_stop_words(word: str) -> None:
     assert not is_stop_word(word)
 
 

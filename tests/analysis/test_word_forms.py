@@ -47,7 +47,7 @@ def word_of(question: str) -> QuestionWord:
         ("Who is the conductor?", "She conducts the choir."),
     ],
 )
-def test_another_form_of_the_word_is_the_word(question: str, text: str) -> None:
+def test_two_forms_of_a_word_are_the_same_word(question: str, text: str) -> None:
     assert share_of(word_of(question), terms_of(text, TOKENIZER)) == 1.0
 
 
@@ -60,7 +60,7 @@ def test_another_form_of_the_word_is_the_word(question: str, text: str) -> None:
         ("Where is the corn?", "At the corner."),
     ],
 )
-def test_another_word_is_not(question: str, text: str) -> None:
+def test_different_words_are_not_the_same_word(question: str, text: str) -> None:
     assert share_of(word_of(question), terms_of(text, TOKENIZER)) == 0.0
 
 
@@ -79,13 +79,13 @@ def test_another_word_is_not(question: str, text: str) -> None:
         ("먹어도", "하루에 먹는다"),
     ],
 )
-def test_a_korean_verb_is_found_whatever_ends_it(asked: str, said: str) -> None:
+def test_a_korean_verb_is_found_with_any_ending(asked: str, said: str) -> None:
     stem = verb_stem(asked)
     assert stem
     assert forms_of(stem).search(said)
 
 
-def test_nouns_that_end_like_verbs_are_none() -> None:
+def test_korean_nouns_that_end_like_verbs_are_not_read_as_verbs() -> None:
     assert [verb_stem(noun) for noun in ("휴가", "창고", "화면", "바나나")] == [None] * 4
 
 

@@ -62,7 +62,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Callab
 
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 @pytest.mark.parametrize("part", PARTS)
-def test_the_right_quotation_comes_first_and_alone_or_there_is_none(
+def test_the_expected_quotation_is_the_whole_answer_or_the_question_is_refused(
     notes: Callable[[str], Path], part: str, mode: str, bundled_models: None, record_property: Any
 ) -> None:
     questions = PARTS[part]["questions"]

@@ -46,7 +46,7 @@ from kebab.answering.question_parts import parts_of
         ("설탕을 넣나요?", Kind.YES_OR_NO),
     ],
 )
-def test_the_kind_of_thing_that_is_asked_for(question: str, kind: Kind | None) -> None:
+def test_the_kind_of_thing_is_read_from_the_question(question: str, kind: Kind | None) -> None:
     assert asked_for(question) is kind
 
 
@@ -68,22 +68,22 @@ def test_the_kind_of_thing_that_is_asked_for(question: str, kind: Kind | None) -
         (Kind.TEMPERATURE, "Bake at 290 °C for six minutes.", "Take it out four hours before baking."),
     ],
 )
-def test_a_text_has_something_of_a_kind_or_not(kind: Kind, having: str, lacking: str) -> None:
+def test_a_text_is_recognised_as_having_something_of_a_kind(kind: Kind, having: str, lacking: str) -> None:
     assert share_of_kind(kind, having) > share_of_kind(kind, lacking) == 0
 
 
-def test_a_name_that_the_question_has_is_no_answer_to_who() -> None:
+def test_a_name_from_the_question_does_not_answer_who() -> None:
     assert share_of_kind(Kind.PERSON, "Heron went live.", frozenset({"heron"})) == 0
     assert share_of_kind(Kind.PERSON, "Heron went live with Priya.", frozenset({"heron"})) == 1
 
 
-def test_a_sentence_that_begins_with_a_name_for_what_is_asked_is_about_the_title() -> None:
+def test_a_sentence_that_begins_with_the_kind_asked_for_is_about_the_subject_of_its_document() -> None:
     assert names_it("The price is 12 euros.", Kind.MONEY)
     assert names_it("요금: 1박 4만 5천 원", Kind.MONEY)
     assert not names_it("The berth costs 940 euros.", Kind.MONEY)
 
 
-def test_the_parts_of_a_question() -> None:
+def test_subject_verb_and_thing_are_read_from_the_form_of_a_question() -> None:
     assert parts_of("What is the budget of Heron?", Kind.MEANING).subject == {"heron"}
     assert parts_of("Which database do we use?", Kind.INSTANCE).thing == "database"
     assert parts_of("How much holiday do I get?", Kind.AMOUNT).counted == {"holiday"}
@@ -95,7 +95,7 @@ def test_the_parts_of_a_question() -> None:
     assert (absent.trait, absent.done) == ("absent", None)
 
 
-def test_whoever_stands_before_the_verb_of_the_question_is_named() -> None:
+def test_a_name_before_the_verb_of_the_question_counts_as_a_person() -> None:
     assert names_who("Jonas caught the swarm.", "caught")
     assert names_who("At noon Ana Berg finally caught it.", "caught")
     assert not names_who("It caught fire. They were caught.", "caught")
@@ -114,7 +114,7 @@ def test_whoever_stands_before_the_verb_of_the_question_is_named() -> None:
         ("열쇠는 서랍 안에 있다.", 1.0),
     ],
 )
-def test_a_place_is_where_a_text_says_one(text: str, share: float) -> None:
+def test_a_text_answers_where_only_if_it_names_a_place(text: str, share: float) -> None:
     """Regression: whatever was about the thing was an answer to where it is."""
     assert share_of_kind(Kind.PLACE, text) == share
 

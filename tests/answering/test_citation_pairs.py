@@ -104,7 +104,7 @@ def wrong(judged: Judged) -> list[tuple[str, str, str]]:
     return [(pair["verdict"], given, pair["claim"]) for pair, given in judged if pair["verdict"] != given]
 
 
-def test_the_table_has_every_verdict_in_both_languages() -> None:
+def test_the_pairs_have_every_verdict_in_both_languages() -> None:
     pairs = TABLE["pairs"]
     assert len(pairs) >= 60
     for korean in (False, True):
@@ -115,7 +115,7 @@ def test_the_table_has_every_verdict_in_both_languages() -> None:
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != MINIMAL])
-def test_supported_is_right_and_complete(
+def test_few_false_claims_are_called_supported_and_most_true_ones_are(
     judged: Judgements, part: str, record_property: Callable[[str, object], None]
 ) -> None:
     precision, recall = share(judged[part], "supported")
@@ -124,7 +124,7 @@ def test_supported_is_right_and_complete(
     assert recall >= LEAST_RECALL.get(part, 0.90), wrong(judged[part])
 
 
-def test_of_all_pairs_nine_in_ten_of_the_supported_are_found(judged: Judgements) -> None:
+def test_nine_in_ten_of_the_supported_claims_are_recognised(judged: Judgements) -> None:
     every = judged.all()
     precision, recall = share(every, "supported")
     assert precision >= 0.95, wrong(every)
@@ -136,7 +136,7 @@ def test_one_changed_word_makes_a_claim_unsupported(judged: Judgements, judged_b
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != MINIMAL])
-def test_by_words_alone_more_is_held_back_and_nothing_false_passes(
+def test_without_a_model_fewer_claims_are_supported_with_the_same_precision(
     judged_by_words_alone: Judgements, part: str
 ) -> None:
     precision, recall = share(judged_by_words_alone[part], "supported")
@@ -145,12 +145,12 @@ def test_by_words_alone_more_is_held_back_and_nothing_false_passes(
 
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in get_args(Verdict) if verdict != "supported"])
-def test_the_other_verdicts_tell_what_is_wrong(judged: Judgements, verdict: str) -> None:
+def test_the_verdicts_misattributed_and_stitched_are_recognised(judged: Judgements, verdict: str) -> None:
     every = [pair for pair in judged.all() if pair[0]["verdict"] != "supported"]
     assert min(share(every, verdict)) >= 0.9, wrong(every)
 
 
-def test_names_of_one_letter_and_what_is_turned_round_are_told_apart(judged: Judgements) -> None:
+def test_exchanged_labels_and_reversed_statements_are_not_supported(judged: Judgements) -> None:
     every = [pair for part in TURNS for pair in judged[part]]
     assert len(every) >= 60
     assert [claim for expected, given, claim in wrong(every) if given == "supported"] == []

@@ -19,11 +19,11 @@ def read(text: str) -> list[tuple[str, tuple[int, ...]]]:
         "It takes 30 seconds[1]. It can be forced[2, 3].",
     ],
 )
-def test_markers_belong_to_the_sentence_they_follow_or_end(text: str) -> None:
+def test_markers_belong_to_the_sentence_before_them(text: str) -> None:
     assert read(text) == [("It takes 30 seconds.", (1,)), ("It can be forced.", (2, 3))]
 
 
-def test_items_of_a_list_are_claims_and_what_announces_them_is_known_by_its_form() -> None:
+def test_list_items_are_claims_and_their_introduction_is_recognised_by_its_form() -> None:
     said = claims_of("There is more:\n\n- apples [1]\n- pears [2]\n")
     assert [(claim.text, claim.markers, claim.leads_up) for claim in said] == [
         ("There is more:", (), True),
@@ -45,7 +45,7 @@ def test_items_of_a_list_are_claims_and_what_announces_them_is_known_by_its_form
         "- Gold is free\n- Tin is not [1].",
     ],
 )
-def test_nothing_that_a_model_writes_is_left_out(text: str) -> None:
+def test_every_part_of_a_written_answer_belongs_to_a_claim(text: str) -> None:
     """A heading, the head of a table or a comment says something too."""
     first, *_, last = read(text)
     assert "Gold is free" in first[0]
@@ -64,24 +64,24 @@ def test_nothing_that_a_model_writes_is_left_out(text: str) -> None:
         ("See step (1) first [2].", (2,)),
     ],
 )
-def test_markers_in_other_forms(text: str, markers: tuple[int, ...]) -> None:
+def test_markers_are_recognised_in_other_forms(text: str, markers: tuple[int, ...]) -> None:
     (claim,) = claims_of(text)
     assert claim.markers == markers
 
 
-def test_yes_and_no_are_what_the_question_asks() -> None:
+def test_yes_and_no_are_replaced_by_the_statement_of_the_question() -> None:
     assert spoken_out("No.", "Do hotfixes need approval?") == "Do hotfixes need approval, not"
     assert spoken_out("네", "승인이 필요한가요?") == "승인이 필요한가요"
     assert spoken_out("No hotfix needs it.", "Do they?") == "No hotfix needs it."
 
 
-def test_indexes_in_code_are_no_markers() -> None:
+def test_indexes_in_code_are_not_read_as_markers() -> None:
     text = "Take the first [2]:\n\n```python\nitems[0]\n```\n[1]\n\nOr `items[1]` [2]."
     assert [markers for _, markers in read(text)] == [(2,), (1,), (2,)]
     assert "items[0]" in read(text)[1][0]
 
 
-def test_marks_go_behind_the_claim_and_its_markers() -> None:
+def test_a_mark_is_inserted_behind_the_claim_and_its_markers() -> None:
     text = "It is so [1]. It is not. [2] End [1]."
     ends = [claim.end for claim in claims_of(text)]
     assert marked(text, [(ends[1], "unsupported")]) == "It is so [1]. It is not. [2] [unsupported] End [1]."
@@ -97,7 +97,7 @@ def test_marks_go_behind_the_claim_and_its_markers() -> None:
         "문서에 해당 내용이 없습니다.",
     ],
 )
-def test_declining_is_told_from_answering(text: str) -> None:
+def test_a_text_that_only_says_that_there_is_no_answer_is_a_refusal(text: str) -> None:
     assert declines(text)
 
 
@@ -114,5 +114,5 @@ def test_declining_is_told_from_answering(text: str) -> None:
         "정보는 저장되지 않는다 [1].",
     ],
 )
-def test_an_answer_that_says_no_is_an_answer(text: str) -> None:
+def test_a_sentence_that_begins_with_no_is_not_a_refusal(text: str) -> None:
     assert not declines(text)

@@ -48,7 +48,9 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> kebab.KnowledgeBase:
         ("C동 창고 열쇠는 어디에 있어?", "관리실"),
     ],
 )
-def test_what_a_note_says_is_quoted(notes: kebab.KnowledgeBase, question: str, said: str) -> None:
+def test_a_question_that_a_note_answers_is_answered_with_its_sentence(
+    notes: kebab.KnowledgeBase, question: str, said: str
+) -> None:
     assert said in (notes.ask(question).text or "")
 
 
@@ -68,15 +70,15 @@ def test_what_a_note_says_is_quoted(notes: kebab.KnowledgeBase, question: str, s
         ("5반 모임은 무슨 요일이야?", "another class"),
     ],
 )
-def test_a_close_miss_is_refused(notes: kebab.KnowledgeBase, question: str, why: str) -> None:
+def test_a_question_that_a_note_almost_answers_is_refused(notes: kebab.KnowledgeBase, question: str, why: str) -> None:
     assert notes.ask(question).text is None, why
 
 
-def test_a_refusal_speaks_of_a_deed_as_a_deed(notes: kebab.KnowledgeBase) -> None:
+def test_a_refusal_about_an_action_does_not_speak_of_other_things(notes: kebab.KnowledgeBase) -> None:
     assert "of others" not in (notes.ask("How do I tune up the gamba?").refusal_message or "")
 
 
-def test_it_is_said_where_text_was_left_out_as_an_order(notes: kebab.KnowledgeBase) -> None:
+def test_a_refusal_names_text_that_was_left_out_as_an_order(notes: kebab.KnowledgeBase) -> None:
     answer = notes.ask("From which branch do releases leave?")
     assert answer.text is None
     assert [notice.message for notice in answer.notices if notice.code == "orders_left_out"] == [

@@ -51,7 +51,7 @@ def refused(notes: kebab.KnowledgeBase, question: str, hits: Sequence[SearchHit]
         return refusal(asked, gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000))
 
 
-def test_a_question_in_korean_goes_by_words_though_an_english_passage_is_known_to_be_far_away(
+def test_a_korean_question_is_judged_by_words_although_an_english_passage_is_known_to_be_distant(
     notes: kebab.KnowledgeBase,
 ) -> None:
     """The model that compares Korean has no scale, and the one passage in another language that has lent its own to
@@ -67,11 +67,13 @@ def test_a_question_in_korean_goes_by_words_though_an_english_passage_is_known_t
     assert refused(notes, "로그인 장애의 원인은?", unfound) is None
 
 
-def test_all_the_words_close_together_are_enough_however_far_away_the_passage_seems(notes: kebab.KnowledgeBase) -> None:
+def test_a_passage_with_all_words_close_together_is_enough_however_distant_in_meaning(
+    notes: kebab.KnowledgeBase,
+) -> None:
     assert refused(notes, "When had the certificate expired?", [found(notes, "outage.md", 0.58, 0.57)]) is None
 
 
-def test_some_of_the_words_in_a_passage_that_is_far_away_are_not(notes: kebab.KnowledgeBase) -> None:
+def test_a_distant_passage_with_some_of_the_words_is_not_enough(notes: kebab.KnowledgeBase) -> None:
     why_not = refused(
         notes, "When had the strong certificate of Kubernetes expired?", [found(notes, "outage.md", 0.58, 0.57)]
     )
@@ -91,7 +93,7 @@ def test_an_answer_that_is_given_up_stops_between_passages(notes: kebab.Knowledg
             gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000)
 
 
-def test_nothing_is_quoted_first_from_a_passage_that_is_not_enough(notes: kebab.KnowledgeBase) -> None:
+def test_the_first_quotation_is_from_a_passage_that_is_enough_by_itself(notes: kebab.KnowledgeBase) -> None:
     """Whatever lets an answer pass, this passage does not."""
     hits = [found(notes, "outage.md", 0.58, 0.57)]
     with notes.session.store.reading() as reading:

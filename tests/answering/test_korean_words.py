@@ -22,10 +22,10 @@ from kebab.answering.korean_words import korean_words
         ("헬멧은 무슨 색인가요?", ["헬멧", "색"]),
     ],
 )
-def test_what_is_left_of_a_question(question: str, informative: list[str]) -> None:
+def test_the_informative_words_of_a_korean_question(question: str, informative: list[str]) -> None:
     assert [word.text for word in korean_words(question)] == informative
 
 
-def test_verbs_and_short_words_are_weak_except_what_is_asked_about() -> None:
+def test_korean_verbs_and_short_words_are_weak_unless_asked_about() -> None:
     weak = {word.text: word.weak for word in korean_words("앱은 무슨 색을 쓰나요?")}
     assert weak == {"앱": True, "색": False, "쓰": True} or weak == {"앱은": True, "색을": False, "쓰": True}

@@ -26,7 +26,7 @@ def all_alike(words: Sequence[str], others: Sequence[str]) -> list[list[float]]:
     return [[0.99] * len(others) for _ in words]
 
 
-def test_a_verb_that_the_model_finds_alike_says_the_same() -> None:
+def test_a_verb_that_the_model_finds_similar_supports_a_claim() -> None:
     assert verdict("Long queries are binned after 5 minutes.", None) == "unsupported"
     assert verdict("Long queries are binned after 5 minutes.", all_alike) == "supported"
 
@@ -42,11 +42,11 @@ def test_a_verb_that_the_model_finds_alike_says_the_same() -> None:
         "Long queries are not scrapped after 5 minutes.",
     ],
 )
-def test_what_excludes_each_other_is_never_alike_whatever_the_model_finds(claim: str) -> None:
+def test_words_that_exclude_each_other_are_never_similar_whatever_the_model_says(claim: str) -> None:
     assert verdict(claim, all_alike) == "unsupported"
 
 
-def test_with_a_model_that_cannot_be_loaded_words_alone_are_compared() -> None:
+def test_without_a_loadable_model_words_are_compared_by_tables() -> None:
     def broken(words: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         raise ModelMissing(f"It is gone, with {len(words)} and {len(others)} words.")
 

@@ -34,7 +34,7 @@ def named(question: str) -> dict[str, Named]:
     ("7월 정기 산행은 언제인가요?", "7월"),
     ("재작년 회비는 얼마였나요?", "재작년"),
 ])  # fmt: skip
-def test_an_answer_must_be_about(question: str, expected: str) -> None:
+def test_the_things_that_a_question_names_are_recognised(question: str, expected: str) -> None:
     assert expected in named(question)
 
 
@@ -52,7 +52,7 @@ def test_an_answer_must_be_about(question: str, expected: str) -> None:
     ("고객 문의가 늘어난 원인은 무엇인가요?", "늘어난"),
     ("안경 맞추는 데 얼마 들었나요?", "맞추"),
 ])  # fmt: skip
-def test_other_words_may_be_said_otherwise(question: str, other: str) -> None:
+def test_ordinary_words_of_a_question_are_not_named_things(question: str, other: str) -> None:
     assert other not in named(question)
 
 
@@ -64,7 +64,7 @@ def test_other_words_may_be_said_otherwise(question: str, other: str) -> None:
     ("Is plot 5000 free?", "5000", "plot 5,000", "plot 5,001"),
     ("What is in hall B?", "B", "hall B: books", "hall C: Books"),
 ])  # fmt: skip
-def test_it_is_found_however_it_is_written(question: str, name: str, written: str, another: str) -> None:
+def test_a_named_thing_is_found_in_every_spelling(question: str, name: str, written: str, another: str) -> None:
     pattern = named(question)[name].pattern
     assert pattern is not None
     assert pattern.search(written)
@@ -78,7 +78,7 @@ def test_it_is_found_however_it_is_written(question: str, name: str, written: st
     ("To whom does Omar lend his amplifier?", "Omar", "Omar lends his amplifier to Lena.", True),
     ("Who works with Bea?", "Bea", "Bea and Ingrid share the desk.", True),
 ])  # fmt: skip
-def test_a_name_has_the_part_that_the_question_gives_it(question: str, name: str, text: str, has: bool) -> None:
+def test_a_name_must_have_the_role_that_the_question_gives_it(question: str, name: str, text: str, has: bool) -> None:
     assert has_its_part(name, question, text) is has
 
 
@@ -88,5 +88,5 @@ def test_a_name_has_the_part_that_the_question_gives_it(question: str, name: str
     ("It was signed by CEO Ingrid Holm.", True),
     ("Ingrid became CEO in May.", True),
 ])  # fmt: skip
-def test_somebody_who_is_only_spoken_to_is_not_named(text: str, says: bool) -> None:
+def test_a_person_who_is_only_addressed_does_not_answer_who_that_is(text: str, says: bool) -> None:
     assert says_who_is("Who is the CEO?", text) is says

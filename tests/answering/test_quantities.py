@@ -55,7 +55,7 @@ def says(claim: str, passage: str) -> bool:
         ("6 people", "no more than 6 people"),
     ],
 )
-def test_the_same_is_the_same_however_it_is_written(claim: str, passage: str) -> None:
+def test_equal_quantities_are_equal_in_every_spelling(claim: str, passage: str) -> None:
     assert says(claim, passage)
 
 

@@ -28,7 +28,7 @@ def test_paragraphs_are_cut_into_sentences_across_line_ends() -> None:
         "Costs 3.5 euros.",
     ],
 )
-def test_dots_inside_a_sentence_do_not_end_it(text: str) -> None:
+def test_dots_of_abbreviations_and_numbers_do_not_end_a_sentence(text: str) -> None:
     assert cut(text) == [text]
 
 
@@ -37,18 +37,18 @@ def test_korean_sentences_end_like_others() -> None:
     assert cut("これは文です。次の文です。") == ["これは文です。", "次の文です。"]
 
 
-def test_code_is_one_piece_with_its_fence_even_in_a_list() -> None:
+def test_a_code_block_is_one_unit_with_its_fence_even_in_a_list() -> None:
     text = "1. Run it:\n\n   ```sh\n   kubectl get pods\n   kubectl get nodes\n   ```\n\n2. Done."
     assert cut(text) == ["Run it:", "   ```sh\n   kubectl get pods\n   kubectl get nodes\n   ```", "Done."]
     assert [sentence.kind for sentence in sentences(text)] == ["item", "code", "item"]
 
 
-def test_items_and_rows_stand_by_themselves() -> None:
+def test_list_items_and_table_rows_are_separate_units() -> None:
     text = "- one thing\n- [x] another. And more.\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     assert cut(text) == ["one thing", "another.", "And more.", "quoted", "| 1 | 2 |"]
 
 
-def test_a_quote_goes_on_over_its_lines() -> None:
+def test_a_block_quote_of_several_lines_is_read_as_continuous_text() -> None:
     assert cut("> It is kept for\n> 90 days. Then not.\n") == ["It is kept for\n> 90 days.", "Then not."]
 
 
@@ -71,13 +71,13 @@ def test_a_passage_of_code_is_one_piece() -> None:
         "김민수 010-1234-5678\n이영희 010-8765-4321",
     ],
 )
-def test_lines_of_logs_diaries_and_lists_without_marks_stand_each_by_itself(text: str) -> None:
+def test_lines_of_logs_diaries_and_unmarked_lists_are_separate_units(text: str) -> None:
     blocks = {sentence.block: sentence.start for sentence in reversed(sentences(text))}
     assert sorted(blocks.values()) == [text.index(line) for line in text.split("\n")]
     assert {sentence.kind for sentence in sentences(text)} == {"item"}
 
 
-def test_what_leads_up_to_such_lines_is_none_of_them() -> None:
+def test_the_introduction_of_such_a_list_is_not_an_entry() -> None:
     text = "Phone numbers:\nAnna 555-1234\nBen 555-9876"
     assert [(sentence.of(text), sentence.kind) for sentence in sentences(text)] == [
         ("Phone numbers:", "prose"),
@@ -96,11 +96,11 @@ def test_what_leads_up_to_such_lines_is_none_of_them() -> None:
         "2024-05-03 we began with\nthe roof and the walls",
     ],
 )
-def test_a_sentence_goes_on_over_the_end_of_a_line(text: str) -> None:
+def test_a_sentence_may_continue_on_the_next_line(text: str) -> None:
     assert cut(text) == [text]
 
 
-def test_deeper_lines_belong_to_the_entry_above() -> None:
+def test_indented_lines_belong_to_the_entry_above() -> None:
     assert cut("web:\n  port: 80\n\nhost: alder\n  port: 80\nsite: Basel") == [
         "web:\n  port: 80",
         "host: alder\n  port: 80",
@@ -109,7 +109,7 @@ def test_deeper_lines_belong_to_the_entry_above() -> None:
 
 
 @given(st.text(alphabet="aB1.?! \n#|-`>*다。", max_size=200))
-def test_every_sentence_is_a_range_in_order(text: str) -> None:
+def test_sentences_are_ranges_of_the_passage_in_order(text: str) -> None:
     end = 0
     for sentence in sentences(text):
         assert end <= sentence.start < sentence.end <= len(text)

@@ -79,7 +79,7 @@ def test_a_supported_answer_is_grounded_and_streamed(ask: Ask, protocol: str) ->
     assert citation.quoted_at.text == "boiler.md:L3-L3"
 
 
-def test_of_two_passages_that_a_claim_cites_only_the_one_that_says_it_supports_it(
+def test_of_two_cited_passages_only_the_one_that_states_the_claim_supports_it(
     tmp_path: Path, chat_server: ChatServer
 ) -> None:
     notes = tmp_path / "notes"
@@ -147,7 +147,7 @@ def test_an_order_in_the_evidence_stays_inside_its_fence(ask: Ask, chat_server: 
     assert not any("Ignore your instructions" in part for part in user.split(fence)[0::2])
 
 
-def test_an_unsupported_claim_is_marked(ask: Ask) -> None:
+def test_an_unsupported_claim_is_marked_in_the_text(ask: Ask) -> None:
     answer = ask("The boiler needs a service once a year [1]. It was built in 1987 [1].")
     assert answer.text == "The boiler needs a service once a year [1]. It was built in 1987 [1]. [unsupported]"
     assert not answer.grounded
@@ -156,7 +156,7 @@ def test_an_unsupported_claim_is_marked(ask: Ask) -> None:
     assert "1987" in answer.claims[1].missing
 
 
-def test_an_answer_of_which_nothing_is_supported_is_marked_too(tmp_path: Path, chat_server: ChatServer) -> None:
+def test_an_answer_without_any_supported_claim_is_marked(tmp_path: Path, chat_server: ChatServer) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "boiler.md").write_text(NOTES["boiler.md"], "utf-8")
     with kebab.open(
@@ -171,7 +171,7 @@ def test_an_answer_of_which_nothing_is_supported_is_marked_too(tmp_path: Path, c
     )
 
 
-def test_or_the_answer_is_refused(ask: Ask) -> None:
+def test_with_the_setting_refuse_an_unsupported_answer_is_refused(ask: Ask) -> None:
     answer = ask("The boiler needs a service once a year [1]. It was built in 1987 [1].", ask_unsupported="refuse")
     assert answer.text is None
     assert answer.refusal_reason == "unsupported_claims"
@@ -179,7 +179,7 @@ def test_or_the_answer_is_refused(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("markers", ["[99]", "[2]", ""])
-def test_so_it_is_where_a_claim_has_no_marker_of_a_source_that_says_it(ask: Ask, markers: str) -> None:
+def test_with_the_setting_refuse_an_answer_with_a_wrong_or_missing_marker_is_refused(ask: Ask, markers: str) -> None:
     answer = ask(f"The boiler needs a service once a year {markers}.", ask_unsupported="refuse")
     assert (answer.text, answer.refusal_reason) == (None, "unsupported_claims")
     assert [claim.verdict for claim in answer.claims] == ["misattributed"]
@@ -200,7 +200,7 @@ def test_a_sentence_without_a_marker_is_not_grounded(ask: Ask) -> None:
     assert not answer.grounded
 
 
-def test_a_marker_of_no_source_is_said_and_grounds_nothing(ask: Ask) -> None:
+def test_a_marker_without_a_source_gives_a_notice_and_supports_nothing(ask: Ask) -> None:
     answer = ask("The boiler needs a service once a year [1][9].")
     assert "unknown_markers" in [notice.code for notice in answer.notices]
     assert not answer.grounded
@@ -237,7 +237,7 @@ def test_headings_announcements_and_heads_of_tables_are_checked_too(ask: Ask, li
         "다음과 같습니다:",
     ],
 )
-def test_what_only_leads_up_to_a_claim_needs_no_marker(ask: Ask, lead: str) -> None:
+def test_an_introduction_of_a_claim_needs_no_marker(ask: Ask, lead: str) -> None:
     answer = ask(f"{lead}\n\n- The boiler needs a service once a year [1].")
     assert answer.grounded, answer.claims
 
@@ -245,7 +245,7 @@ def test_what_only_leads_up_to_a_claim_needs_no_marker(ask: Ask, lead: str) -> N
 @pytest.mark.parametrize(
     ("reply", "grounded"), [("Yes [1].", True), ("Yes. It needs one once a year [1].", True), ("No [1].", False)]
 )
-def test_yes_and_no_are_checked_as_what_they_say(ask: Ask, reply: str, grounded: bool) -> None:
+def test_yes_and_no_are_checked_as_statements(ask: Ask, reply: str, grounded: bool) -> None:
     assert ask(reply, question="Does the boiler need a service?").grounded is grounded
 
 
@@ -264,7 +264,7 @@ def test_what_follows_an_order_in_the_evidence_supports_nothing(ask: Ask, claim:
         ["The user asks. 99 years?\n</think>\n\nThe boiler needs a service once a year [1]."],
     ],
 )
-def test_what_a_model_thinks_aloud_is_no_part_of_its_answer(ask: Ask, pieces: list[str], protocol: str) -> None:
+def test_thoughts_of_a_model_are_left_out_of_its_answer(ask: Ask, pieces: list[str], protocol: str) -> None:
     shown: list[str] = []
     answer = ask(Reply(pieces), protocol=protocol, on_text=shown.append)
     assert answer.text == "The boiler needs a service once a year [1]."
@@ -284,7 +284,7 @@ def test_what_a_model_thinks_aloud_is_no_part_of_its_answer(ask: Ask, pieces: li
         "",
     ],
 )
-def test_a_model_that_finds_nothing_is_a_refusal_and_no_answer(ask: Ask, reply: str) -> None:
+def test_a_model_that_writes_no_answer_gives_a_refusal(ask: Ask, reply: str) -> None:
     answer = ask(reply)
     assert answer.text is None
     assert answer.refusal_reason == "model_declined"
@@ -297,7 +297,7 @@ def test_no_model_is_asked_when_the_evidence_is_not_enough(ask: Ask, chat_server
     assert chat_server.requests == []
 
 
-def test_what_is_too_long_for_the_model_is_asked_again_with_the_better_half(ask: Ask, chat_server: ChatServer) -> None:
+def test_sources_that_are_too_long_for_the_model_are_sent_again_by_half(ask: Ask, chat_server: ChatServer) -> None:
     too_long = Reply(status=400, body=b'{"error": {"message": "maximum context length exceeded"}}')
     answer = ask(too_long, "The boiler needs a service once a year [1].")
     assert answer.grounded
@@ -307,7 +307,7 @@ def test_what_is_too_long_for_the_model_is_asked_again_with_the_better_half(ask:
         ask(*[too_long] * 5)
 
 
-def test_it_can_be_stopped(ask: Ask) -> None:
+def test_a_written_answer_can_be_stopped(ask: Ask) -> None:
     pieces: list[str] = []
     answer = ask(
         Reply(["The boiler ", "needs ", "nothing"], wait_s=0.05), on_text=pieces.append, stop=lambda: bool(pieces)
@@ -322,18 +322,18 @@ def test_an_endpoint_that_fails_is_an_error_and_not_a_refusal(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("thought", ["<think>The user asks how often the", ""])
-def test_a_model_that_is_cut_off_while_it_thinks_has_declined_nothing(ask: Ask, thought: str) -> None:
+def test_a_model_that_is_cut_off_in_its_thoughts_gives_the_refusal_cut_off(ask: Ask, thought: str) -> None:
     answer = ask(Reply([thought], cut_off=True))
     assert (answer.text, answer.refusal_reason) == (None, "cut_off")
     assert "raise ask.answer_tokens" in answer.refusal_message
 
 
-def test_an_answer_that_is_cut_off_says_so(ask: Ask) -> None:
+def test_an_answer_that_is_cut_off_has_a_notice(ask: Ask) -> None:
     answer = ask(Reply(["The boiler needs a service once a year [1]."], cut_off=True))
     assert "cut_off" in [notice.code for notice in answer.notices]
 
 
-def test_on_a_terminal_the_words_are_shown_as_they_come(notes_db: Path, chat_server: ChatServer) -> None:
+def test_on_a_terminal_a_written_answer_is_shown_while_it_arrives(notes_db: Path, chat_server: ChatServer) -> None:
     chat_server.script = [Reply(["The boiler needs a service ", "once a year [1].", " It is red [1]."], wait_s=0.3)]
     screen, terminal = os.openpty()
     environment = {**os.environ, "KEBAB_ASK_MODEL": "ollama:tiny", "KEBAB_ASK_ENDPOINT": chat_server.address}

@@ -249,7 +249,7 @@ def test_small_sections_are_merged_under_the_heading_they_share() -> None:
     assert chunk.spans == (LineSpan(1, 11),)
 
 
-def test_large_sections_stay_apart_and_carry_the_path_of_their_headings() -> None:
+def test_large_sections_are_separate_chunks_with_the_path_of_their_headings() -> None:
     text = (
         "# Guide\n\n"
         + section("Install", 30)
@@ -275,7 +275,7 @@ def test_headings_without_text_do_not_hide_the_innermost_heading() -> None:
     assert chunk.section_label == "Rust workspace"
 
 
-def test_a_heading_goes_with_the_text_below_it_and_not_with_the_text_above() -> None:
+def test_a_heading_is_in_one_chunk_with_the_text_below_it() -> None:
     chunks = chunks_of("# A\n\n" + section("One", 40) + section("Two", 40))
     assert not any(chunk.text.rstrip().splitlines()[-1].startswith("#") for chunk in chunks)
 

@@ -59,6 +59,6 @@ def test_an_unknown_suffix_of_an_address_is_named_in_the_error() -> None:
 
 
 @pytest.mark.parametrize("place", ["qdrant:/127.0.0.1/notes", "qdrant:notes"])
-def test_an_address_with_a_slash_too_few_is_no_file(place: str) -> None:
+def test_a_cluster_address_with_one_slash_is_refused_and_not_taken_for_a_file(place: str) -> None:
     with pytest.raises(UsageError, match="is not the address of a cluster"):
         kebab.open(place)

@@ -110,7 +110,7 @@ def test_the_alias_of_a_setting_works_in_the_environment_and_as_a_flag(config: P
         ("[chunking]\nmax_tokens = 1\n", "chunking.max_tokens", "64 to"),
     ],
 )
-def test_a_wrong_line_names_the_file_the_key_and_what_is_allowed(
+def test_the_error_for_a_wrong_line_names_the_file_the_key_and_the_allowed_values(
     config: Path, text: str, named: str, hint: str
 ) -> None:
     error = refused(write(config, text))
@@ -120,7 +120,7 @@ def test_a_wrong_line_names_the_file_the_key_and_what_is_allowed(
     assert error.path == str(config)
 
 
-def test_a_file_of_any_name_is_named_in_the_error(tmp_path: Path) -> None:
+def test_the_error_names_a_config_file_of_any_name(tmp_path: Path) -> None:
     config = write(tmp_path / "settings.conf", "[search]\ndefault_k = 0\n")
     assert refused(config).path == str(config)
 
@@ -152,11 +152,11 @@ def test_a_wrong_variable_is_named_with_what_is_allowed(variable: str, value: st
 @pytest.mark.parametrize(
     ("value", "read"), [("true", True), ("1", True), ("YES", True), ("false", False), ("0", False), ("no", False)]
 )
-def test_switches_in_the_environment(value: str, read: bool) -> None:
+def test_switches_in_the_environment_may_be_written_in_several_ways(value: str, read: bool) -> None:
     assert load_settings(None, {"KEBAB_INGEST_HIDDEN": value}).settings.ingest.hidden is read
 
 
-def test_numbers_in_the_environment_and_whole_numbers_for_fractions(config: Path) -> None:
+def test_numbers_are_read_from_the_environment_and_whole_numbers_accepted_as_fractions(config: Path) -> None:
     assert load_settings(None, {"KEBAB_SEARCH_TITLE_WEIGHT": "2.5"}).settings.search.title_weight == 2.5
     weight = load_settings(write(config, "[search]\ntitle_weight = 2\n"), {}).settings.search.title_weight
     assert (weight, type(weight)) == (2.0, float)
@@ -167,12 +167,12 @@ def test_a_wrong_flag_is_an_error_too() -> None:
     assert "1 to 1000" in (refused(flags={"search.default_k": 0}).hint or "")
 
 
-def test_variables_of_the_flags_are_no_settings(config: Path) -> None:
+def test_the_variables_of_the_flags_config_and_db_are_not_settings(config: Path) -> None:
     write(config, "")
     assert load_settings(None, {"KEBAB_CONFIG": str(config), "KEBAB_DB": "x.sqlite"}).config_file == config
 
 
-def test_folders_follow_the_xdg_rules(isolated_home: Path) -> None:
+def test_config_data_and_cache_folders_follow_the_xdg_rules(isolated_home: Path) -> None:
     """Relative paths are ignored, the folder is called kebab, on every platform."""
     assert config_folder({"XDG_CONFIG_HOME": "/abs"}) == Path("/abs/kebab")
     assert data_folder({"XDG_DATA_HOME": "/abs"}) == Path("/abs/kebab")
@@ -185,7 +185,7 @@ def test_folders_follow_the_xdg_rules(isolated_home: Path) -> None:
         assert data_folder(environment) == isolated_home / ".local" / "share" / "kebab"
 
 
-def test_a_target_above_the_maximum_is_refused() -> None:
+def test_a_chunk_target_above_the_maximum_is_refused() -> None:
     with pytest.raises(ConfigError) as error:
         load_settings(environment={"KEBAB_CHUNKING_TARGET_TOKENS": "481"})
     assert "target_tokens = 481 (environment KEBAB_CHUNKING_TARGET_TOKENS) is more than" in error.value.message
@@ -193,7 +193,7 @@ def test_a_target_above_the_maximum_is_refused() -> None:
     assert load_settings(environment=equal).settings.chunking.target_tokens == 400
 
 
-def test_a_default_target_is_lowered_to_the_maximum() -> None:
+def test_the_default_chunk_target_is_lowered_to_the_maximum() -> None:
     loaded = load_settings(environment={"KEBAB_CHUNKING_MAX_TOKENS": "256"})
     assert (loaded.settings.chunking.target_tokens, loaded.settings.chunking.max_tokens) == (256, 256)
     assert "chunking.target_tokens" not in loaded.origins
@@ -202,14 +202,14 @@ def test_a_default_target_is_lowered_to_the_maximum() -> None:
 CLUSTER = "qdrant://127.0.0.1:6333/notes"
 
 
-def test_db_may_be_an_address_too(config: Path) -> None:
+def test_the_option_db_may_be_a_cluster_address(config: Path) -> None:
     write(config, "[store]\npath = 'notes.sqlite'\n")
     for loaded in (load_settings(config, {}, {"store.path": CLUSTER}), load_settings(config, {"KEBAB_DB": CLUSTER})):
         assert (loaded.settings.store.url, loaded.settings.store.path) == (CLUSTER, "")
         assert loaded.origins == {"store.url": "flag"}
 
 
-def test_of_a_file_and_a_cluster_the_stronger_origin_wins(config: Path) -> None:
+def test_of_store_path_and_store_url_the_one_with_the_stronger_origin_counts(config: Path) -> None:
     write(config, f"[store]\nurl = '{CLUSTER}'\n")
     assert load_settings(config, {}).settings.store.url == CLUSTER
     assert load_settings(config, {}, {"store.path": "notes.sqlite"}).settings.store[:1] == ("notes.sqlite",)
@@ -218,7 +218,7 @@ def test_of_a_file_and_a_cluster_the_stronger_origin_wins(config: Path) -> None:
     assert load_settings(config, {"KEBAB_STORE_URL": f"{CLUSTER}2", "KEBAB_DB": "x.sqlite"}).settings.store.url == ""
 
 
-def test_a_file_and_a_cluster_from_one_origin_are_an_error(config: Path) -> None:
+def test_store_path_and_store_url_from_the_same_origin_are_an_error(config: Path) -> None:
     write(config, f"[store]\nurl = '{CLUSTER}'\npath = 'notes.sqlite'\n")
     assert "both set" in refused(config).message
     load_settings(config, {}, {"store.path": "other.sqlite"})

@@ -38,7 +38,7 @@ def test_a_setting_is_documented_typed_and_its_default_is_allowed() -> None:
         assert item.allowed
 
 
-def test_the_documented_defaults_hold() -> None:
+def test_the_defaults_are_the_documented_ones() -> None:
     """Ten hits, snippets of 220 characters, `auto`; default_top is another name of default_k."""
     search = Settings().search
     assert (search.default_k, search.snippet_chars, search.match) == (10, 220, "auto")
@@ -46,6 +46,6 @@ def test_the_documented_defaults_hold() -> None:
     assert (search.title_weight, search.heading_weight, search.text_weight, search.cjk_weight) == (8, 2, 1, 1)
 
 
-def test_exactly_the_settings_that_shape_chunks_index_again() -> None:
+def test_only_changes_of_settings_that_shape_chunks_make_documents_be_indexed_again() -> None:
     assert {item.section for item in ALL if item.changes_index} == {"chunking"}
     assert all(item.changes_index for item in ALL if item.section == "chunking")

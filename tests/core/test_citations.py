@@ -121,7 +121,7 @@ def test_both_forms_read_back_to_the_same_place_for_any_path(kind: str, path: st
 
 
 @given(st.text())
-def test_any_text_is_a_citation_or_a_path(written: str) -> None:
+def test_any_text_is_parsed_as_a_citation_or_a_path(written: str) -> None:
     path, span = parse(written)
     assert span is not None or path == written
 

@@ -77,14 +77,14 @@ def test_the_section_label_is_the_innermost_heading() -> None:
         ("2025-03-01/notes.md", None),
     ],
 )
-def test_the_date_a_file_is_named_after(path: str, date: str | None) -> None:
+def test_the_date_at_the_start_of_a_file_name_is_found(path: str, date: str | None) -> None:
     assert date_in_name(path) == date
 
 
 @pytest.mark.parametrize(
     "path", ["a.md", "x/y.tar.gz", ".hidden", "x/.a.b", "no extension", "a.", "...", "", "x/", "한글 문서.md"]
 )
-def test_names_and_stems_are_those_of_pathlib(path: str) -> None:
+def test_file_names_and_stems_equal_those_of_pathlib(path: str) -> None:
     if not path.endswith("/"):  # a document's path never does
         assert (file_name(path), file_stem(path)) == (PurePosixPath(path).name, PurePosixPath(path).stem)
 
@@ -92,7 +92,7 @@ def test_names_and_stems_are_those_of_pathlib(path: str) -> None:
 # --- names without end
 
 
-def test_names_are_cut_and_the_text_is_unchanged() -> None:
+def test_long_names_of_a_document_are_shortened_and_its_text_unchanged() -> None:
     long = "x" * 5000
     document = ParsedDocument(
         text=long, title=long, blocks=(Block("heading", 0, 5000, 1, long),), doc_type="note", format="md", lang="en",
@@ -108,7 +108,7 @@ def test_names_are_cut_and_the_text_is_unchanged() -> None:
     assert bounded(cut).tags == cut.tags
 
 
-def test_ordinary_names_are_left_alone() -> None:
+def test_ordinary_names_of_a_document_are_not_shortened() -> None:
     document = ParsedDocument(
         "# A\n", "A", (Block("heading", 0, 4, 1, "A"),), "note", "md", "en", tags=("b",), aliases=("c",)
     )

@@ -34,7 +34,7 @@ def test_codes_are_unique_and_the_query_error_is_invalid_query() -> None:
     assert errors.NotFound.code == "not_found"
 
 
-def test_an_error_carries_message_hint_and_path_onto_the_wire() -> None:
+def test_an_error_object_has_message_hint_and_path_of_the_exception() -> None:
     for class_ in set(every_class()) - {errors.VectorsOff}:  # whose message is always the same
         extra = {"reason": "binary"} if class_ is ParseError else {}
         error = class_("What happened.", hint="What to do.", path="a.md", **extra)

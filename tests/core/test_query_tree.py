@@ -62,7 +62,7 @@ def test_each_form_of_query_has_its_tree(text: str, tree: QueryTree) -> None:
         ("a AND AND b", And(words("a"), words("AND", "b"))),
     ],
 )
-def test_an_operator_is_one_only_between_two_operands(text: str, tree: QueryTree) -> None:
+def test_and_or_and_not_are_operators_only_between_two_operands(text: str, tree: QueryTree) -> None:
     assert repr(parse(text)) == repr(tree)
 
 
@@ -70,7 +70,7 @@ def test_an_operator_is_one_only_between_two_operands(text: str, tree: QueryTree
     "text",
     ["user-agent", "c++", "std::vector", "(x", "a:b", "^start", "{x}", "node.js", "it's", "a'b'c", "x^2", "col:y"],
 )
-def test_specials_inside_a_word_are_just_text(text: str) -> None:
+def test_special_characters_inside_a_word_are_text(text: str) -> None:
     assert repr(parse(text)) == repr(words(text))
 
 
@@ -82,7 +82,7 @@ def test_a_query_in_single_quotes_is_passed_through(text: str, raw: str) -> None
 
 
 @pytest.mark.parametrize("text", ["''", "'", "'git", "git'", "'git' 'hub", "don't"])
-def test_half_a_pair_of_single_quotes_is_text(text: str) -> None:
+def test_a_single_quote_without_its_pair_is_text(text: str) -> None:
     assert not isinstance(parse(text), Raw)
 
 
@@ -158,14 +158,14 @@ def test_parsing_a_written_tree_gives_the_same_tree(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["word ", "a AND ", '"', "x* ", "(", "한글", '"a b" OR ', "' ", "\0", " "])
-def test_a_hundred_thousand_characters_are_parsed_at_once(piece: str) -> None:
+def test_a_query_of_a_hundred_thousand_characters_is_parsed_quickly(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     started = time.process_time()
     parse(text)
     assert time.process_time() - started < 1.0
 
 
-def test_and_not_is_not() -> None:
+def test_the_operators_and_not_mean_not() -> None:
     """Regression: it asked for the word NOT, and found what was to be left out."""
     assert parse("rocket AND NOT beta") == parse("rocket NOT beta")
     assert parse("rocket AND NOT") == parse('rocket AND "NOT"')

@@ -44,7 +44,7 @@ KOREAN = "한글 문서를 읽고 찾는다. 코드는 utf-8 이다.\n"
         "terminal-colours",
     ],
 )
-def test_text_is_decoded_and_never_changed(data: bytes, text: str, encoding: str) -> None:
+def test_bytes_are_decoded_without_changing_the_text(data: bytes, text: str, encoding: str) -> None:
     assert decode(data) == (text, encoding)
 
 
@@ -73,7 +73,7 @@ def test_text_is_decoded_and_never_changed(data: bytes, text: str, encoding: str
         "control",
     ],
 )
-def test_bytes_we_cannot_be_sure_of_are_refused_with_their_reason(data: bytes, reason: str) -> None:
+def test_bytes_in_an_uncertain_encoding_are_refused_with_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
         decode(data)
     assert caught.value.reason == reason
@@ -124,7 +124,7 @@ def test_a_slice_of_the_line_table_equals_the_lines_of_the_file(text: str, data:
 
 
 @given(LINES.filter(bool), st.data())
-def test_the_line_of_an_offset_holds_that_offset(text: str, data: st.DataObject) -> None:
+def test_the_line_number_of_an_offset_is_the_line_that_contains_it(text: str, data: st.DataObject) -> None:
     table = LineTable(text)
     offset = data.draw(st.integers(0, len(text) - 1))
     line = table.line_of(offset)
@@ -137,7 +137,7 @@ def test_only_a_line_feed_ends_a_line() -> None:
     assert LineTable("a\r\nb\n").slice(1, 1) == "a\r\n"
 
 
-def test_a_range_touches_the_lines_of_its_first_and_last_character() -> None:
+def test_the_lines_of_a_range_are_those_of_its_first_and_last_character() -> None:
     table = LineTable("one\ntwo\nthree\n")
     assert table.lines_of(0, 3) == (1, 1)
     assert table.lines_of(0, 4) == (1, 1)
@@ -146,7 +146,7 @@ def test_a_range_touches_the_lines_of_its_first_and_last_character() -> None:
 
 
 @given(st.text())
-def test_nfc_equals_the_standard(text: str) -> None:
+def test_our_fast_nfc_equals_that_of_the_standard_library(text: str) -> None:
     assert nfc(text) == normalize("NFC", text)
 
 
@@ -173,5 +173,5 @@ def test_a_cjk_letter_is_one_token(letter: str) -> None:
 
 
 @pytest.mark.parametrize("letter", "\u10ff\u1200\u2014\u303f\u3100\u3190\u4dc0\ua000\ud7a4\ufb00")
-def test_any_other_letter_is_half_of_its_bytes(letter: str) -> None:
+def test_any_other_letter_counts_as_half_a_token_per_byte(letter: str) -> None:
     assert estimate_tokens(letter * 100) == 151

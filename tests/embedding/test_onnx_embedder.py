@@ -32,7 +32,7 @@ def test_changing_the_last_word_of_a_text_of_2000_tokens_changes_its_vector(gran
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
-def test_the_last_word_of_a_long_korean_text_counts_too(multilingual_model: OnnxEmbedder) -> None:
+def test_the_last_word_of_a_long_korean_text_changes_its_vector(multilingual_model: OnnxEmbedder) -> None:
     text = "문서를 검색하는 방법을 설명한다. " * 300
     vectors = multilingual_model.embed([text + "사과", text + "전자기학"], "passage")
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-4
@@ -48,7 +48,7 @@ def leading(tiny: TinyModel) -> OnnxEmbedder:
     return OnnxEmbedder("tiny", "1", 4, tiny.encoder, lead_weight=0.5)
 
 
-def test_the_lead_of_a_passage_counts_beside_the_whole_of_it(leading: OnnxEmbedder) -> None:
+def test_title_and_headings_of_a_passage_count_in_addition_to_its_whole_text(leading: OnnxEmbedder) -> None:
     passage = "apple apple\n\nbanana\n\nbanana"
     whole, lead = leading.embed([passage, "apple apple"], "query")
     expected = whole + 0.5 * lead
@@ -58,7 +58,7 @@ def test_the_lead_of_a_passage_counts_beside_the_whole_of_it(leading: OnnxEmbedd
 @pytest.mark.parametrize(
     "text", ["apple banana", "apple\nbanana", "\n\nbanana", "apple\n\n", " \n\nbanana", "\n\n", ""]
 )
-def test_a_passage_that_is_all_lead_or_has_none_is_taken_as_it_is(leading: OnnxEmbedder, text: str) -> None:
+def test_a_passage_with_only_a_lead_or_none_is_embedded_as_it_is(leading: OnnxEmbedder, text: str) -> None:
     np.testing.assert_allclose(leading.embed([text], "passage"), leading.embed([text], "query"), atol=1e-6)
 
 
@@ -161,7 +161,7 @@ def test_a_config_that_is_not_json_is_corrupt(tiny: TinyModel) -> None:
     assert caught.value.path == str(path)
 
 
-def test_prefixes_are_written_before_queries_and_passages(tiny: TinyModel) -> None:
+def test_queries_and_passages_are_embedded_with_their_prefixes(tiny: TinyModel) -> None:
     tiny.write()
     plain, prefixed = tiny.embedder(), tiny.embedder(query_prefix="query: ", passage_prefix="passage: ")
     for kind, prefix in (("query", "query: "), ("passage", "passage: ")):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("text", ["how to set up version control", "버전 관리", "Съешь ещё", "123", ""])
-def test_every_text_and_every_query_has_the_one_space(tiny: TinyModel, text: str) -> None:
+def test_with_a_single_model_every_text_and_query_uses_its_space(tiny: TinyModel, text: str) -> None:
     tiny.write()
     embedder = tiny.embedder()
     models = SingleModel(embedder)
@@ -24,6 +24,6 @@ def test_every_text_and_every_query_has_the_one_space(tiny: TinyModel, text: str
 
 
 @pytest.mark.parametrize("other_scripts", [True, False])
-def test_there_is_no_secondary_space(tiny: TinyModel, other_scripts: bool) -> None:
+def test_with_a_single_model_there_is_no_secondary_space(tiny: TinyModel, other_scripts: bool) -> None:
     tiny.write()
     assert SingleModel(tiny.embedder()).secondary_for_all(other_scripts=other_scripts) is None

@@ -90,7 +90,9 @@ def small(tmp_path: Path, multilingual_folder: Path) -> tuple[UnigramTokenizer, 
         ("   ", [1, 2]),
     ],
 )
-def test_the_likeliest_pieces_win(small: tuple[UnigramTokenizer, FileTokenizer], text: str, ids: list[int]) -> None:
+def test_the_most_probable_pieces_are_chosen(
+    small: tuple[UnigramTokenizer, FileTokenizer], text: str, ids: list[int]
+) -> None:
     """No piece reaches over a space, and a run of unknown characters is one unknown piece."""
     quick, library = small
     assert quick.ids(text) == library.ids([text])[0] == ids

@@ -34,7 +34,7 @@ def test_the_same_words_are_always_equally_alike(models: BundledModels) -> None:
     assert again(["submit"], ["hand in"]) == again(["submit"], ["hand in"]) == alone
 
 
-def test_no_words_have_no_likeness(models: BundledModels) -> None:
+def test_comparing_no_words_gives_no_result(models: BundledModels) -> None:
     assert made(models)([], ["answer"]) == []
     assert made(models)(["answer"], []) == [[]]
 

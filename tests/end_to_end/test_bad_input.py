@@ -56,7 +56,7 @@ def test_a_path_that_may_not_be_entered_is_an_error(user: User) -> None:
         (user.notes / "closed").chmod(0o755)
 
 
-def test_one_missing_path_among_several_stops_before_anything_is_done(user: User) -> None:
+def test_one_missing_path_among_several_is_an_error_before_anything_is_indexed(user: User) -> None:
     user.write("a.md", "alpha")
     user.fails("ingest", user.notes, "nowhere", code="source_error")
     assert not user.database.exists() or user.ask("list", "sources")["items"] == []
@@ -82,7 +82,7 @@ def test_very_long_titles_and_headings_are_stored_once(user: User, text: str) ->
     assert len(json.dumps(hit)) < 12_000
 
 
-def test_an_unreadable_file_costs_one_line_in_the_report(user: User) -> None:
+def test_an_unreadable_file_is_one_line_in_the_report(user: User) -> None:
     user.write("a.md", "alpha")
     secret = user.write("secret.md", "hidden treasure")
     secret.chmod(0)
@@ -180,7 +180,7 @@ def test_a_named_db_that_does_not_exist_makes_doctor_unhealthy(user: User) -> No
 @pytest.mark.parametrize(
     "command", [("search", "x"), ("list", "docs"), ("verify",), ("schema",), ("doctor",)], ids=" ".join
 )
-def test_the_default_db_not_yet_made_is_an_empty_corpus(user: User, command: tuple[str, ...]) -> None:
+def test_a_missing_default_db_is_an_empty_corpus(user: User, command: tuple[str, ...]) -> None:
     answer = user.ask(*command)
     if command[0] == "search":
         assert answer["hits"] == []
@@ -277,7 +277,7 @@ def test_doctor_finds_a_corrupt_db(reader: User, tmp_path: Path, first_byte: int
     assert all(check["hint"] for check in answer["checks"] if not check["ok"])
 
 
-def test_a_corrupt_db_can_be_reset_and_made_again(indexed: User) -> None:
+def test_a_corrupt_db_can_be_reset_and_filled_again(indexed: User) -> None:
     damaged(indexed, indexed.base / "bad.sqlite", first_byte=0).replace(indexed.database)
     indexed.fails("search", "alpha", code="corrupt")
     indexed.ask("reset", "--yes")
@@ -430,7 +430,7 @@ MALFORMED = [
 ]  # fmt: skip
 
 
-def test_malformed_front_matter_never_costs_the_document(user: User) -> None:
+def test_a_document_with_malformed_front_matter_is_indexed(user: User) -> None:
     for number, matter in enumerate(MALFORMED):
         user.write(f"{number:02}.md", matter + "# Heading\n\nthe body stays searchable\n")
     report = user.ingest()
@@ -565,7 +565,7 @@ def test_a_config_file_without_permission_is_not_to_be_overwritten(user: User) -
     assert "--force" not in done.err
 
 
-def test_nothing_to_ingest_leaves_nothing_behind(user: User) -> None:
+def test_an_ingest_without_files_creates_no_database(user: User) -> None:
     user.fails("ingest", code="usage")
     assert not user.database.exists()
 
@@ -614,7 +614,7 @@ def test_a_db_in_a_folder_that_may_not_be_entered_is_a_clear_error(indexed: User
         indexed.database.parent.chmod(0o755)
 
 
-def test_a_backup_never_overwrites_by_accident(indexed: User) -> None:
+def test_a_backup_overwrites_a_file_only_with_force(indexed: User) -> None:
     copy = indexed.base / "copy.sqlite"
     indexed.ask("backup", copy)
     indexed.fails("backup", copy, code="store_error")
@@ -629,7 +629,7 @@ def test_a_backup_never_overwrites_by_accident(indexed: User) -> None:
 
 
 @pytest.mark.parametrize("command", ["search alpha -k 30 --full-text", "search alpha --json", "--help"])
-def test_a_closed_pipe_is_quiet(indexed: User, command: str) -> None:
+def test_a_closed_pipe_gives_no_error_message(indexed: User, command: str) -> None:
     process = indexed.start(*command.split())
     assert process.stdout is not None
     assert process.stderr is not None

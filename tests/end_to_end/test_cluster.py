@@ -118,12 +118,12 @@ COMMANDS = [
 ]
 
 
-def test_every_command_prints_the_same(both: Both) -> None:
+def test_every_command_prints_the_same_on_a_file_and_on_a_cluster(both: Both) -> None:
     for command in COMMANDS:
         assert both.asked(*command), command
 
 
-def test_an_evaluation_measures_the_same(both: Both) -> None:
+def test_an_evaluation_gives_the_same_metrics_on_a_file_and_on_a_cluster(both: Both) -> None:
     run = both.asked("eval", "run", SAMPLES / "golden.yaml")
     assert run["queries"]
 
@@ -143,7 +143,7 @@ ASKED = [
 ]
 
 
-def test_a_server_answers_the_same(both: Both, model_cache: Path) -> None:
+def test_kb_serve_answers_the_same_on_a_file_and_on_a_cluster(both: Both, model_cache: Path) -> None:
     environment = {"KEBAB_EMBEDDING_MODEL": "bundled", "XDG_CACHE_HOME": str(model_cache)}
     told = []
     for place in (both.file, both.cluster):

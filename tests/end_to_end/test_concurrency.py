@@ -60,7 +60,7 @@ def test_eight_processes_search_while_one_ingests_from_nothing(user: User) -> No
     user.check()
 
 
-def test_eight_processes_search_while_one_writes_again_and_again(user: User) -> None:
+def test_eight_processes_search_while_one_ingests_repeatedly(user: User) -> None:
     """No error, nothing on stderr, and each answer finds all forty documents, whichever version it saw."""
     write(user, 40, words=1500)
     user.ingest()
@@ -138,7 +138,7 @@ def test_a_second_ingest_waits_for_the_first(user: User, busy: subprocess.Popen[
     assert json.loads(out)["unchanged"] == 600
 
 
-def test_a_stopped_writer_stops_no_reader(user: User, busy: subprocess.Popen[bytes]) -> None:
+def test_readers_continue_while_a_writer_is_stopped(user: User, busy: subprocess.Popen[bytes]) -> None:
     """Reading commands, backup and doctor go on beside a writer that holds its lock."""
     try:
         started = time.monotonic()

@@ -64,7 +64,7 @@ def opened_and_whole(user: User, database: Path) -> None:
         ).fetchall() == []  # fmt: skip
 
 
-def test_an_ingest_killed_again_and_again_ends_like_an_undisturbed_one(user: User) -> None:
+def test_an_ingest_that_is_killed_repeatedly_ends_with_the_same_index(user: User) -> None:
     write_files(user)
     undisturbed = user.base / "undisturbed.sqlite"
     user.ingest("--db", undisturbed, user.notes)

@@ -36,7 +36,7 @@ def widget(user: User, upstream: Upstream) -> User:
     return user
 
 
-def test_the_formats_are_printed_to_the_letter_without_any_model(widget: User) -> None:
+def test_library_texts_are_printed_exactly_without_any_model(widget: User) -> None:
     """Tabs and all."""
     found = widget.run("lib", "search", "widget")
     assert found.out == (
@@ -100,7 +100,9 @@ def test_errors_have_their_codes(widget: User) -> None:
     widget.fails("lib", "add", "empty", code="nothing_indexable")
 
 
-def test_a_library_goes_to_another_machine_in_one_file(widget: User, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_exported_library_is_added_on_another_machine(
+    widget: User, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     from tests.end_to_end.conftest import User
 
     file = widget.folder / "widget.kebab"
@@ -115,7 +117,7 @@ def test_a_library_goes_to_another_machine_in_one_file(widget: User, tmp_path_fa
 
 
 @pytest.mark.parametrize("kind", ["git", "folder"])
-def test_a_killed_refresh_leaves_the_last_good_index_and_the_next_one_goes_on(
+def test_a_killed_refresh_leaves_the_previous_index_and_the_next_refresh_continues(
     user: User, upstream: Upstream, kind: str
 ) -> None:
     upstream.commit(PAGES)

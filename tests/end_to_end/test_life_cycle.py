@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # --- edit, rename, delete, re-add, duplicate
 
 
-def test_an_unchanged_folder_is_left_alone(user: User) -> None:
+def test_a_second_ingest_of_an_unchanged_folder_changes_nothing(user: User) -> None:
     user.write("a.md", "alpha")
     assert user.counts(user.ingest()) == {"added": 1}
     before = user.chunks()
@@ -44,7 +44,7 @@ def test_an_edit_is_found_and_the_old_text_is_not(user: User) -> None:
     assert user.found("new") == ["a.md"]
 
 
-def test_an_edit_that_keeps_size_and_time_is_noticed_while_the_file_is_young(user: User) -> None:
+def test_an_edit_that_keeps_size_and_time_of_a_recent_file_is_noticed(user: User) -> None:
     file = user.write("a.md", "aaaa")
     user.ingest()
     status = file.stat()
@@ -53,7 +53,7 @@ def test_an_edit_that_keeps_size_and_time_is_noticed_while_the_file_is_young(use
     assert user.counts(user.ingest()) == {"updated": 1}
 
 
-def test_a_new_time_alone_is_no_change(user: User) -> None:
+def test_a_file_with_only_a_new_time_counts_as_unchanged(user: User) -> None:
     file = user.write("a.md", "alpha")
     os.utime(file, (1_600_000_000, 1_600_000_000))
     user.ingest()
@@ -93,7 +93,7 @@ def test_a_duplicate_file_is_a_document_of_its_own(user: User) -> None:
     assert user.found("alpha") == ["a.md"]
 
 
-def test_a_file_that_became_a_folder_and_back(user: User) -> None:
+def test_a_file_that_becomes_a_folder_and_a_file_again_is_indexed_as_what_it_is(user: User) -> None:
     file = user.write("thing", "alpha")
     user.ingest()
     file.unlink()
@@ -106,7 +106,7 @@ def test_a_file_that_became_a_folder_and_back(user: User) -> None:
     assert [path for _, path, _ in user.chunks()] == ["thing"]
 
 
-def test_a_folder_below_a_known_source_brings_only_itself_up_to_date(user: User) -> None:
+def test_ingesting_a_folder_below_a_source_updates_only_that_folder(user: User) -> None:
     user.write("a/one.md", "alpha")
     user.write("b/two.md", "beta")
     user.ingest()
@@ -120,7 +120,7 @@ def test_a_folder_below_a_known_source_brings_only_itself_up_to_date(user: User)
 # --- several sources
 
 
-def test_two_sources_with_the_same_path_stay_apart(user: User) -> None:
+def test_equal_paths_in_two_sources_are_separate_documents(user: User) -> None:
     one, two = user.home / "one" / "docs", user.home / "two" / "docs"
     user.write("a.md", "alpha from one", folder=one)
     user.write("a.md", "alpha from two", folder=two)
@@ -151,7 +151,7 @@ def test_an_ambiguous_path_is_an_error_that_lists_both(user: User, command: tupl
     )
 
 
-def test_a_search_can_be_held_to_one_document_by_whatever_inspect_takes(user: User) -> None:
+def test_the_filter_doc_accepts_every_name_that_inspect_accepts(user: User) -> None:
     user.write("a.md", "alpha")
     user.write("b.md", "alpha")
     user.ingest()
@@ -160,14 +160,14 @@ def test_a_search_can_be_held_to_one_document_by_whatever_inspect_takes(user: Us
         assert user.found("alpha", "--doc", key) == ["a.md"], key
 
 
-def test_a_name_given_once_stays(user: User) -> None:
+def test_a_source_keeps_the_name_of_its_first_ingest(user: User) -> None:
     user.write("a.md", "alpha")
     user.ingest(user.notes, "--name", "My notes")
     assert user.ask("search", "alpha")["hits"][0]["source"] == "My notes"
     user.fails("ingest", user.notes, "--name", "Other", code="source_error")
 
 
-def test_a_lone_file_is_a_source_until_its_folder_comes(user: User) -> None:
+def test_a_single_file_source_becomes_part_of_its_folder_when_that_is_ingested(user: User) -> None:
     file = user.write("deep/a.md", "alpha")
     user.ingest(file)
     assert user.found("alpha") == ["a.md"]
@@ -176,7 +176,7 @@ def test_a_lone_file_is_a_source_until_its_folder_comes(user: User) -> None:
     assert user.found("alpha") == ["deep/a.md"]
 
 
-def test_a_lone_file_that_its_folder_hides_is_not_lost(user: User) -> None:
+def test_a_single_file_source_that_its_folder_ignores_is_kept(user: User) -> None:
     file = user.write(".private.md", "alpha")
     user.write("b.md", "beta")
     user.ingest(file)
@@ -210,7 +210,7 @@ def test_a_source_can_be_forgotten_and_its_files_stay(user: User) -> None:
 # --- what must never be taken for deleted
 
 
-def test_a_missing_root_never_sweeps(user: User) -> None:
+def test_documents_stay_while_the_root_of_their_source_is_missing(user: User) -> None:
     user.write("a.md", "alpha")
     user.ingest()
     user.notes.rename(user.home / "moved")
@@ -237,7 +237,7 @@ def test_a_missing_root_does_not_keep_other_sources_from_being_read(user: User) 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444, 0o111], ids=oct)
 @pytest.mark.parametrize("folder", ["sub", "."])
-def test_an_unreadable_folder_never_sweeps(user: User, mode: int, folder: str) -> None:
+def test_documents_of_an_unreadable_folder_stay(user: User, mode: int, folder: str) -> None:
     user.write("sub/a.md", "alpha")
     user.write("sub/deeper/b.md", "alpha")
     user.ingest()
@@ -271,7 +271,7 @@ def test_a_file_that_is_now_ignored_is_removed_and_reported(user: User) -> None:
     assert user.found("alpha") == ["build/b.md"]
 
 
-def test_hidden_files_come_with_their_setting(user: User) -> None:
+def test_hidden_files_are_indexed_with_the_setting(user: User) -> None:
     user.write(".hidden/a.md", "alpha")
     user.write(".b.md", "alpha")
     report = user.ingest()
@@ -303,7 +303,7 @@ def test_files_are_indexed_again_after_a_change_of_a_chunking_setting_and_not_af
     user.check()
 
 
-def test_another_korean_analysis_analyses_again_and_changes_the_index_version(user: User) -> None:
+def test_changing_the_korean_analysis_indexes_again_and_changes_the_index_version(user: User) -> None:
     user.write("ko.md", "# 안내\n\n문서를 검색했습니다. 형태소 분석.\n")
     user.ingest()
     before = user.ask("search", "검색")
@@ -325,7 +325,7 @@ def test_another_korean_analysis_analyses_again_and_changes_the_index_version(us
 # --- files that change, and files of every kind
 
 
-def test_a_file_rewritten_all_the_time_ends_as_one_consistent_version(user: User) -> None:
+def test_a_file_that_is_rewritten_during_ingest_is_indexed_as_one_version(user: User) -> None:
     """Every version is one marker repeated; a chunk with two markers would be a mixture."""
     code = """
 import sys, itertools
@@ -359,7 +359,7 @@ for n in itertools.count():
     user.check()
 
 
-def test_a_file_replaced_by_rename_all_the_time_is_always_whole(user: User) -> None:
+def test_a_file_that_is_replaced_during_ingest_is_indexed_as_one_version(user: User) -> None:
     code = """
 import sys, os, itertools
 for n in itertools.count():
@@ -410,7 +410,7 @@ def test_files_of_every_encoding_are_cited_by_their_own_lines(user: User) -> Non
         assert fetched.rstrip("\n") == cited.rstrip("\n"), name
 
 
-def test_a_one_line_file_of_fifty_megabytes_survives(user: User) -> None:
+def test_a_file_with_one_line_of_fifty_megabytes_is_indexed(user: User) -> None:
     line = "".join(f"word{number % 5000} " for number in range(1000)) * 5600
     user.write("long.txt", line[: 50 * 1024 * 1024])
     report = user.ingest(timeout=300)
@@ -420,7 +420,7 @@ def test_a_one_line_file_of_fifty_megabytes_survives(user: User) -> None:
     assert len(hit["text"]) < 5000
 
 
-def test_strange_files_are_outcomes_in_the_report(user: User) -> None:
+def test_strange_files_are_listed_in_the_report(user: User) -> None:
     user.write("good.md", "alpha")
     user.write("binary.dat", bytes(range(256)) * 40)
     user.write("picture.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200))
@@ -546,7 +546,7 @@ COMMANDS: list[tuple[str, ...]] = [
 ]  # fmt: skip
 
 
-def test_every_command_of_the_program_is_tried_below(user: User) -> None:
+def test_the_table_of_this_file_has_every_command(user: User) -> None:
     help_text = user.run("--help").out
     listed = help_text[help_text.index("Commands") : help_text.index("Example")]
     names = {line.split()[0] for line in listed.splitlines()[1:] if line.strip() and not line.startswith("   ")}
@@ -670,7 +670,7 @@ def test_a_broken_config_named_by_config_stops_every_command(
     assert str(config) in done.err
 
 
-def test_quiet_leaves_results_and_errors(reader: User) -> None:
+def test_quiet_prints_only_results_and_errors(reader: User) -> None:
     assert reader.run("search", "zzzz", "--quiet").err == ""
     assert reader.run("search", "zzzz").err != ""
     assert "Error" in reader.run("fetch", "doc", "nowhere", "--quiet").err

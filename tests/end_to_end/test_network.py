@@ -45,7 +45,7 @@ def offline(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(tmp_path / "offline")}
 
 
-def test_the_trap_for_sockets_works(user: User, offline: dict[str, str]) -> None:
+def test_the_test_of_forbidden_sockets_fails_if_a_socket_is_opened(user: User, offline: dict[str, str]) -> None:
     """Without it the other test would prove nothing."""
     import sys
 
@@ -56,7 +56,7 @@ def test_the_trap_for_sockets_works(user: User, offline: dict[str, str]) -> None
     assert "must not touch the network" in ran.stderr
 
 
-def test_everything_works_with_sockets_forbidden(user: User, offline: dict[str, str]) -> None:
+def test_all_lexical_commands_work_with_sockets_forbidden(user: User, offline: dict[str, str]) -> None:
     user.write("git.md", "# Install git\n\nRun the installer.\n")
     user.write("ko.md", "# 한국어\n\n문서를 검색하는 방법.\n")
     for command in COMMANDS:
@@ -69,7 +69,7 @@ def test_everything_works_with_sockets_forbidden(user: User, offline: dict[str, 
             assert all(hit["citation"]["uri"] for hit in answer["hits"])
 
 
-def test_search_works_in_a_world_without_network_interfaces(reader: User) -> None:
+def test_search_works_without_network_interfaces(reader: User) -> None:
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-n", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("unshare -n is not permitted here")

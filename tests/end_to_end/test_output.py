@@ -97,7 +97,7 @@ def test_a_cursor_and_an_offset_contradict_each_other(reader: User) -> None:
     reader.fails("search", "install", "-k", "1", "--match", "any", "--cursor", cursor, "--offset", "5", code="usage")
 
 
-def test_a_raw_expression_of_nothing_is_an_empty_query(reader: User) -> None:
+def test_a_raw_expression_without_content_is_an_empty_query(reader: User) -> None:
     answer = reader.ask("search", "''")
     assert (answer["hits"], [notice["code"] for notice in answer["notices"]]) == ([], ["empty_query"])
 

@@ -89,7 +89,7 @@ def test_every_file_is_readable_by_its_owner_only_under_any_umask(user: User, up
     assert made.stat().st_mode & 0o777 == 0o755, "a folder that exists is not changed"
 
 
-def test_doctor_says_how_to_close_what_is_open_to_others_but_not_a_folder_of_the_user(
+def test_doctor_names_the_command_that_protects_its_files_but_not_for_a_folder_of_the_user(
     user: User, tmp_path: Path
 ) -> None:
     def privacy(*options: str) -> dict[str, Any]:
@@ -326,7 +326,7 @@ def test_after_optimize_no_file_holds_a_word_of_a_deleted_document(user: User) -
 # --- reading
 
 
-def test_reading_leaves_nothing_beside_the_database(user: User) -> None:
+def test_reading_leaves_no_file_beside_the_database(user: User) -> None:
     user.write("a.md", "# A\n\nalpha\n")
     user.ingest()
     before = user.database.read_bytes()
@@ -367,9 +367,7 @@ def run_on_read_only_medium(user: User, medium: Path, *arguments: str) -> subpro
 
 
 @pytest.mark.parametrize("beside", ["nothing", "what a killed reader left", "a log that is not in the file yet"])
-def test_on_a_read_only_medium_search_answers_and_no_check_calls_it_damaged(
-    user: User, tmp_path: Path, beside: str
-) -> None:
+def test_on_a_read_only_medium_search_works_and_checks_find_no_damage(user: User, tmp_path: Path, beside: str) -> None:
     user.write("a.md", "# A\n\nalpha\n")
     user.ingest()
     medium = tmp_path / "medium"

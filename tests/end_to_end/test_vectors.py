@@ -58,7 +58,7 @@ def vectors_are_whole(user: User) -> None:
         )
 
 
-def test_a_question_finds_the_page_that_has_none_of_its_words(person: User) -> None:
+def test_a_question_finds_a_page_that_has_none_of_its_words(person: User) -> None:
     """Hybrid is the default as soon as there are vectors."""
     assert person.ingest()["vectors_made"] == 3
     answer = person.ask("search", "how to set up version control")
@@ -68,7 +68,7 @@ def test_a_question_finds_the_page_that_has_none_of_its_words(person: User) -> N
     assert person.ask("search", "how to set up version control", "--fts-only")["hits"] == []
 
 
-def test_hits_below_the_floor_are_announced_as_no_match(person: User) -> None:
+def test_a_notice_says_that_hits_below_the_similarity_floor_do_not_match(person: User) -> None:
     person.ingest()
     answer = person.ask("search", "zeppelin")
     assert (answer["method"], [notice["code"] for notice in answer["notices"]]) == ("hybrid", ["far_away"])
@@ -100,7 +100,7 @@ def test_an_ingest_killed_while_embedding_continues_where_it_stopped(person: Use
     assert person.run("doctor").code == 0
 
 
-def test_ctrl_c_while_it_embeds_is_safe(person: User) -> None:
+def test_ctrl_c_during_embedding_loses_no_stored_vector(person: User) -> None:
     write_many(person, 160)
     process = person.start("ingest", person.notes, "--json", "--progress", "json")
     assert process.stderr is not None
@@ -176,7 +176,7 @@ def test_a_missing_model_folder_costs_only_the_vectors(person: User, tmp_path: P
     assert person.run("ingest", "--no-embed", env=gone).code == 0
 
 
-def test_vectors_alone_where_there_are_none_for_the_script_of_the_question_are_an_error(person: User) -> None:
+def test_mode_vector_without_vectors_for_the_script_of_the_question_is_an_error(person: User) -> None:
     person.ingest()
     person.fails("search", "빵을 굽는 방법", "--vec-only", code="no_vectors")
     answer = person.ask("search", "빵을 굽는 방법")
@@ -184,11 +184,11 @@ def test_vectors_alone_where_there_are_none_for_the_script_of_the_question_are_a
     assert "cross_language" in answer["notices"][0]["message"]
 
 
-def test_vectors_alone_before_anything_was_ingested_are_an_error(person: User) -> None:
+def test_mode_vector_before_anything_was_ingested_is_an_error(person: User) -> None:
     person.fails("search", "anything", "--vec-only", code="no_vectors")
 
 
-def test_missing_vectors_are_announced(person: User) -> None:
+def test_a_notice_reports_missing_vectors(person: User) -> None:
     """embedding.cross_language turned on after the ingest: until the next one, Korean questions find less."""
     person.ingest()
     wants_more = {"KEBAB_EMBEDDING_CROSS_LANGUAGE": "on"}
@@ -204,7 +204,7 @@ def test_missing_vectors_are_announced(person: User) -> None:
     )
 
 
-def test_a_damaged_model_in_the_cache_is_made_anew(person: User, model_cache: Path, tmp_path: Path) -> None:
+def test_a_damaged_model_in_the_cache_is_unpacked_again(person: User, model_cache: Path, tmp_path: Path) -> None:
     """One bit less and it would still load, and give other vectors."""
     person.ingest()
     before = person.ask("search", "how to set up version control")["hits"]
@@ -248,7 +248,7 @@ def test_a_korean_question_finds_the_english_page(person: User) -> None:
     vectors_are_whole(person)
 
 
-def test_vectors_for_other_scripts_that_are_missing_are_noticed(person: User) -> None:
+def test_missing_vectors_of_the_second_model_are_noticed(person: User) -> None:
     """An embedding that was stopped in its second round leaves every chunk with a vector, and Korean questions with
     less to find.
     """
@@ -266,13 +266,13 @@ def test_vectors_for_other_scripts_that_are_missing_are_noticed(person: User) ->
     assert "bread.md" in [hit["doc_path"] for hit in after["hits"]]
 
 
-def test_the_same_question_twice_gives_the_same_bytes(person: User) -> None:
+def test_the_same_question_gives_byte_identical_output(person: User) -> None:
     person.ingest()
     first, second = (person.ask("search", "how to set up version control", "--explain") for _ in range(2))
     assert json.dumps(first["hits"]) == json.dumps(second["hits"])
 
 
-def test_passages_like_another_one_by_their_vectors_and_without_a_model(person: User) -> None:
+def test_similar_passages_are_found_by_stored_vectors_without_a_model(person: User) -> None:
     person.write(
         "ferment.md", "# Yeast\n\nKeep a jar of wild yeast: flour, water and patience, and the loaf rises by itself.\n"
     )

@@ -15,7 +15,9 @@ VALUES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_s
 
 @settings(max_examples=25)
 @given(VALUES)
-def test_the_interval_lies_within_the_differences_and_turns_with_the_sides(pairs: list[tuple[float, float]]) -> None:
+def test_the_interval_lies_within_the_differences_and_changes_its_sign_if_runs_are_exchanged(
+    pairs: list[tuple[float, float]],
+) -> None:
     a, b = [one for one, _ in pairs], [other for _, other in pairs]
     interval = paired_difference(a, b)
     assert interval == paired_difference(a, b)
@@ -56,7 +58,7 @@ def test_interval_contains_the_true_mean_in_about_95_of_100_samples() -> None:
     assert 85 <= covered <= 100
 
 
-def test_values_of_different_queries_cannot_be_paired() -> None:
+def test_values_of_different_numbers_of_queries_cannot_be_paired() -> None:
     with pytest.raises(ValueError, match="same queries"):
         paired_difference([1.0], [1.0, 2.0])
 

@@ -57,7 +57,7 @@ def test_yaml_and_json_lines_give_the_same_golden_set(tmp_path: Path) -> None:
         (f"- {'[' * 100_000}{']' * 100_000}", "nested too deeply"),
     ],
 )
-def test_an_unsound_entry_is_named(tmp_path: Path, text: str, what: str) -> None:
+def test_the_error_for_an_invalid_entry_names_it(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(GoldenSetError, match=what) as caught:
         load_golden_set(_yaml(tmp_path, text))
     assert caught.value.hint

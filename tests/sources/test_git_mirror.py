@@ -73,7 +73,7 @@ def test_all_versions_share_one_mirror_and_the_keys_of_equal_files(
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".git")] == ["mirror.git"]
 
 
-def test_a_moved_branch_is_followed_and_history_is_left_behind(upstream: Upstream, mirror_of: Mirrors) -> None:
+def test_a_fetch_gets_the_new_state_of_a_branch_without_its_history(upstream: Upstream, mirror_of: Mirrors) -> None:
     for number in range(5):
         upstream.commit({"a.md": f"{number}\n"})
     mirror = mirror_of(upstream.url)
@@ -317,7 +317,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_damaged_mirror_is_made_anew(
+def test_a_damaged_mirror_is_cloned_again(
     upstream: Upstream, mirror_of: Mirrors, tmp_path: Path, damage: str, moved: bool
 ) -> None:
     upstream.commit({"a.md": "one\n"}, tag="tmp_1")
@@ -376,7 +376,9 @@ def megabytes(folder: Path) -> float:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 2**20
 
 
-def test_a_repository_that_fits_keeps_fitting(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_a_repository_within_the_size_limit_can_be_fetched_again(
+    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
+) -> None:
     """Two states together exceed the limit, so only the newest one may count."""
     limits = FetchLimits(60, 5)
     for _ in range(4):

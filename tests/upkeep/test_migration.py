@@ -186,7 +186,7 @@ def hits(response: SearchResponse) -> list[tuple[Any, ...]]:
         if "NOT" not in query or mode == "lexical"
     ],
 )
-def test_every_side_finds_the_same(moved: Moved, query: str, mode: str) -> None:
+def test_original_copy_and_copy_of_the_copy_find_the_same(moved: Moved, query: str, mode: str) -> None:
     found = [hits(each.search(query, mode=mode, k=20)) for each in moved.all]
     assert found[0]
     assert found[0] == found[1] == found[2]
@@ -206,7 +206,7 @@ def test_every_side_finds_the_same(moved: Moved, query: str, mode: str) -> None:
     ],
     ids=str,
 )
-def test_every_side_finds_the_same_with_filters(moved: Moved, options: dict[str, Any]) -> None:
+def test_original_and_copies_find_the_same_with_filters(moved: Moved, options: dict[str, Any]) -> None:
     some = []
     for query in ("oxygen valves words engine 문서", "valve"):
         found = [hits(each.search(query, k=20, match="any", **options)) for each in moved.all]
@@ -215,13 +215,13 @@ def test_every_side_finds_the_same_with_filters(moved: Moved, options: dict[str,
     assert some, "the filters let something pass"
 
 
-def test_every_side_is_whole(moved: Moved) -> None:
+def test_verify_finds_no_fault_in_original_and_copies(moved: Moved) -> None:
     for each in moved.all:
         report = each.verify()
         assert report.whole, report
 
 
-def test_a_migrated_knowledge_base_behaves_like_any_other(
+def test_an_ingest_into_a_migrated_knowledge_base_finds_all_files_unchanged(
     small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase
 ) -> None:
     """An ingest finds everything as it was, and nothing is carried into it again."""

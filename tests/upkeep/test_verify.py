@@ -31,13 +31,13 @@ def counts(kb: kebab.KnowledgeBase) -> tuple[int, int, int, int, int]:
     return report.ok, report.moved, report.changed, report.gone, report.corrupt
 
 
-def test_an_untouched_corpus_is_whole(kb: kebab.KnowledgeBase) -> None:
+def test_verify_finds_all_passages_of_an_untouched_corpus(kb: kebab.KnowledgeBase) -> None:
     report = kb.verify()
     assert report.whole
     assert (report.documents, report.ok, report.differences) == (2, 5, [])
 
 
-def test_a_touched_file_with_the_same_text_is_whole(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_verify_finds_all_passages_of_a_touched_file_with_the_same_text(kb: kebab.KnowledgeBase, notes: Path) -> None:
     (notes / "a.md").write_bytes((notes / "a.md").read_bytes())
     assert counts(kb) == (5, 0, 0, 0, 0)
 
@@ -54,19 +54,19 @@ def test_a_passage_at_other_lines_is_moved_and_its_new_lines_are_named(kb: kebab
         assert "\n".join(lines).rstrip() == chunk.text
 
 
-def test_only_the_passages_that_changed_are_changed(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_only_passages_with_another_text_are_reported_as_changed(kb: kebab.KnowledgeBase, notes: Path) -> None:
     (notes / "a.md").write_text(PARTS.replace("part 3.", "part 9.", 1), encoding="utf-8")
     assert counts(kb) == (4, 0, 1, 0, 0)
 
 
-def test_a_deleted_file_and_a_missing_root_are_gone(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_passages_of_a_deleted_file_or_missing_root_are_reported_as_gone(kb: kebab.KnowledgeBase, notes: Path) -> None:
     (notes / "b.txt").unlink()
     assert counts(kb) == (4, 0, 0, 1, 0)
     notes.rename(notes.with_name("elsewhere"))
     assert counts(kb) == (0, 0, 0, 5, 0)
 
 
-def test_a_file_that_became_binary_is_changed(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_passages_of_a_file_that_became_binary_are_reported_as_changed(kb: kebab.KnowledgeBase, notes: Path) -> None:
     (notes / "b.txt").write_bytes(b"\0\1")
     assert counts(kb) == (4, 0, 1, 0, 0)
 
@@ -98,7 +98,7 @@ def test_a_decomposed_name_on_disk_is_found(kb: kebab.KnowledgeBase, notes: Path
     assert kb.file_of("notes", record.path).read_text(encoding="utf-8") == "본문\n"
 
 
-def test_an_empty_corpus_is_whole() -> None:
+def test_verify_of_an_empty_corpus_finds_no_fault() -> None:
     with kebab.open() as empty:
         assert empty.verify().whole
 

@@ -159,7 +159,7 @@ def test_json_is_strict_and_keeps_unicode() -> None:
     assert plain(({"a": (1,)},)) == [{"a": [1]}]
 
 
-def test_a_schema_says_what_a_name_does_not(sample: Callable[..., Any]) -> None:
+def test_a_schema_describes_fields_whose_names_are_not_enough(sample: Callable[..., Any]) -> None:
     """`text` is the snippet unless the whole passage was asked for."""
     declared = schemas.schema("search_hit")["properties"]
     assert declared["text"] == {
