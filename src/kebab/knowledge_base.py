@@ -19,7 +19,7 @@ from kebab.config.loading import LoadedSettings, load_settings
 from kebab.core.checking import checked, checked_argument, repeated
 from kebab.core.errors import KebabError, NotFound, UsageError
 from kebab.core.search import SearchFilters, SearchQuery
-from kebab.search.options import LIST_LIMIT, OFFSET, SearchRequest, join_library
+from kebab.search.options import LIST_LIMIT, OFFSET, OPTIONS, SearchRequest, join_library
 from kebab.search.pipeline import Retrievers, open_retrievers, search
 from kebab.session import Session
 
@@ -227,19 +227,12 @@ class KnowledgeBase:
 
     def _request(self, query: str | SearchQuery | SearchRequest, arguments: Mapping[str, Any]) -> SearchRequest:
         """The checked request for a method's arguments. A library that it names is resolved to an existing one."""
-        given = {"query": query}
-        if isinstance(query, SearchRequest):
-            given = query._asdict()
-        elif isinstance(query, SearchQuery):
-            given = _options_of(query)
-        in_filters = {} if arguments["filters"] is None else _filter_options(arguments["filters"])
-        named = {name: arguments[name] for name in SearchRequest._fields if name in arguments}
         if "query" in arguments["others"]:
             raise repeated("query")
-        named |= {"query": None, **arguments["others"]}
-        request = SearchRequest.from_options(given)
-        for options in (in_filters, named):
-            request = SearchRequest.from_options(options, request)
+        named = {name: value for name, value in arguments.items() if name in OPTIONS and name != "query"}
+        request = SearchRequest.from_options(_options_of(query))
+        request = SearchRequest.from_options(_filter_options(arguments["filters"] or SearchFilters()), request)
+        request = SearchRequest.from_options({**named, **arguments["others"]}, request)
         return request if request.library is None else self.libraries.resolved(request)
 
     @contextmanager
@@ -466,8 +459,10 @@ class KnowledgeBase:
             yield reading.catalog
 
 
-def _options_of(query: SearchQuery) -> dict[str, Any]:
-    """The search options that are equivalent to a query object."""
+def _options_of(query: str | SearchQuery | SearchRequest) -> dict[str, Any]:
+    """The search options that are equivalent to a query, which may be an object."""
+    if not isinstance(query, SearchQuery):
+        return query._asdict() if isinstance(query, SearchRequest) else {"query": query}
     if query.insists and query.match != "all":
         raise UsageError("insists is no option of search.", hint='Hits have all words with match="all".')
     same = ("mode", "k", "offset", "match", "sort", "per_doc", "duplicates", "type_ahead", "full_text", "explain")

@@ -211,3 +211,12 @@ def test_one_path_instead_of_a_list_is_ingested_over_rest_and_mcp(surfaces: Surf
     posted = surfaces.client.post("/api/v1/ingest", json={"paths": path})
     assert posted.status_code == 202
     assert "There is no file or folder /no/such." in str(surfaces.agent.fails("ingest", paths=path))
+
+
+def test_a_wrong_mode_of_snippets_is_refused_like_one_of_search(surfaces: Surfaces) -> None:
+    for call in (
+        lambda: surfaces.kb.search("dial", mode="psychic"),
+        lambda: surfaces.kb.libraries.search_snippets("dial", "/acme/widget", mode="psychic"),
+    ):
+        with pytest.raises(kebab.KebabError, match="mode = 'psychic' is not known"):
+            call()

@@ -22,7 +22,7 @@ from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, Refused, TimedOut, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.search.lookup import Opened, open_cited
-from kebab.search.options import FILTER_ALIASES, FILTERS, LIBRARY_LIMIT, LIST_LIMIT, SearchRequest
+from kebab.search.options import FILTER_ALIASES, FILTERS, LIST_LIMIT, SearchRequest
 from kebab.wire import records, viewed
 from kebab.wire.answers import AnswerV1, answer_v1
 from kebab.wire.libraries import LibraryListV1, library_list_v1
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from kebab.ingest.report import IngestReport
     from kebab.knowledge_base import KnowledgeBase
     from kebab.library.libraries import LibraryDocs
-    from kebab.library.ranking import LibraryMatch
 
 
 class FilterChoices(NamedTuple):
@@ -163,12 +162,6 @@ class Service:
 
     def libraries(self) -> LibraryListV1:
         return library_list_v1(self.kb.libraries.all())
-
-    def find_libraries(
-        self, name: str, query: str | None = None, limit: int = LIBRARY_LIMIT["default"]
-    ) -> list[LibraryMatch]:
-        """Libraries by name, the likeliest first, as plain records: callers show them as wire objects or as text."""
-        return self.kb.libraries.search(name, query, limit)
 
     def library_docs(self, library_id: str, query: str, *, type: str | None = None, **paging: Any) -> LibraryDocs:
         """Snippets of a library that answer a query, as plain records. `paging`: the options tokens and page."""

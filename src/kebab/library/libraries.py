@@ -27,15 +27,7 @@ from kebab.library.formatters import BETWEEN_PARTS, snippet_text
 from kebab.library.ranking import LibraryMatch, is_allowed, ranked, refuse_other_organisations
 from kebab.library.snippets import make_snippet
 from kebab.library.versions import Choice, choose, latest_first, likeness, ordered, same_version, shortened
-from kebab.search.options import (
-    LIBRARY_LIMIT,
-    PAGE,
-    SNIPPET_KIND,
-    TOKENS,
-    SearchRequest,
-    join_library,
-    split_library,
-)
+from kebab.search.options import LIBRARY_LIMIT, PAGE, SNIPPET_KIND, TOKENS, SearchRequest, join_library, split_library
 from kebab.search.pipeline import lexical_index, search_in
 from kebab.sources.git_repository import source_url
 
@@ -173,7 +165,8 @@ class SearchService:
             filters = SearchFilters(library=repository_id, library_version=version_id, kinds=(type,) if type else ())
             return self._results(library, version_id, self._by_words(query, filters, limit, offset))
         place = join_library(repository_id, version_id or None)
-        request = SearchRequest(preprocess(query), mode, limit, offset, cursor, library=place, snippet_type=type)
+        options = {"query": preprocess(query), "mode": mode, "k": limit, "offset": offset, "cursor": cursor}
+        request = SearchRequest.from_options({**options, "library": place, "snippet_type": type})
         assert self._reading is not None  # the library was found in it
         response = search_in(self._reading, self._session, request, without_snippets=True)
         hits = response.hits if response.has_matches else ()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
-from kebab.core.checking import by_name, checked, empty, from_text, repeated, unknown
+from kebab.core.checking import by_name, checked, checked_argument, empty, from_text, repeated, unknown
 from kebab.core.errors import UsageError
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.search import (
@@ -351,21 +351,11 @@ def _checked_option(name: str, value: Any) -> Any:
     option, kind = OPTIONS[name], KINDS[name]
     lower = option.lower_case or bool(option.choices)
     if kind is list:
-        value = _items(name, value)
+        value = [item.lower() if lower else item for item in _items(name, value)]
         if name in _TAGS:
             value = [item.lstrip("#").rstrip("/") or item for item in value]  # as Obsidian writes them
-        return tuple(checked(name, [item.lower() for item in value] if lower else value, list, choices=option.choices))
-    if lower and isinstance(value, str):
-        value = value.lower()
-    return checked(
-        name,
-        value,
-        kind,
-        least=option.least,
-        most=option.most,
-        choices=option.choices,
-        may_be_empty=name == "query",
-    )
+        return tuple(checked_argument(name, value, _schema(name)))
+    return checked_argument(name, value.lower() if lower and isinstance(value, str) else value, _schema(name))
 
 
 def _items(name: str, value: Any) -> list[str]:

@@ -57,14 +57,14 @@ class LibrariesApi:
 
     def _search(self, **values: Any) -> wire.LibrarySearchV1:
         name, query = values.pop("libraryName"), values.pop("query", None)
-        return wire.library_search_v1(name, query, self.service.find_libraries(name, query, **values))
+        return wire.library_search_v1(name, query, self.service.kb.libraries.search(name, query, **values))
 
     def _docs(self, **values: Any) -> wire.LibraryDocsV1:
         place, query = values.pop("libraryId"), values.pop("query")
         return wire.library_docs_v1(query, self.service.library_docs(place, query, **values))
 
     def _search_v2(self, **values: Any) -> Schema:
-        found = self.service.find_libraries(values["libraryName"], values.get("query"))
+        found = self.service.kb.libraries.search(values["libraryName"], values.get("query"))
         return {"results": [_library_v2(wire.library_v1(match.library)) for match in found]}
 
     async def context_v2(self, request: Request) -> Response:

@@ -262,7 +262,7 @@ class LibraryPages(Page):
     def _named(self, name: str) -> list[LibraryV1]:
         if not name:
             return self.service.libraries().items
-        return [library_v1(match.library, match.score) for match in self.service.find_libraries(name)]
+        return [library_v1(match.library, match.score) for match in self.service.kb.libraries.search(name)]
 
     async def library(self, request: Request) -> Response:
         """One library, and the snippets that answer a question."""

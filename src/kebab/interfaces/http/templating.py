@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from kebab._version import __version__
-from kebab.core.checking import unknown
+from kebab.core.checking import by_name
 from kebab.core.errors import KebabError, NotFound, UsageError
 from kebab.core.notices import Says
 from kebab.interfaces.http import addresses
@@ -174,8 +174,7 @@ def filled_in(request: Request) -> dict[str, list[str]]:
 
 def form_fields(request: Request, known: set[str]) -> dict[str, str]:
     """The first value of each non-empty query parameter. A parameter that is not in `known` raises UsageError."""
-    for name in sorted(set(texts_of(request)) - known):
-        raise unknown(name, sorted(known))
+    by_name(texts_of(request), sorted(known))
     return {name: texts[0] for name, texts in filled_in(request).items()}
 
 

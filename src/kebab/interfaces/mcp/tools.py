@@ -18,19 +18,7 @@ from kebab.core.text import estimate_tokens, one_line, whole_characters
 from kebab.interfaces.service import Service
 from kebab.library.formatters import libraries_text, remarks_on, snippets_text
 from kebab.search import options as search_options
-from kebab.search.options import (
-    ALIASES,
-    FILTER_ALIASES,
-    LIBRARY_LIMIT,
-    LIST_LIMIT,
-    MAX_TOKENS,
-    OFFSET,
-    PAGE,
-    SNIPPET_KIND,
-    TOKENS,
-    split_library,
-    unknown_option,
-)
+from kebab.search.options import ALIASES, FILTER_ALIASES, LIBRARY_LIMIT, LIST_LIMIT, split_library, unknown_option
 from kebab.wire import to_json
 from kebab.wire.answers import AnswerCitationV1, AnswerV1
 from kebab.wire.errors import ErrorV1
@@ -174,11 +162,11 @@ _LIBRARY_ID = {
     "description": "/owner/project, or /owner/project/version, as resolve-library-id gives it.",
 }
 _ID_NAMES = ("context7CompatibleLibraryID", "libraryId", "libraryID", "libraryName", "library")
-_NEXT = {**OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."}
+_NEXT = {**search_options.OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."}
 _BUDGET: dict[str, Any] = {
-    "tokens": {**TOKENS, "description": "Whole snippets up to so many."},
-    "type": {**SNIPPET_KIND, "description": "Only code, or only prose."},
-    "page": {**PAGE, "description": "The next snippets, up to the same budget."},
+    "tokens": {**search_options.TOKENS, "description": "Whole snippets up to so many."},
+    "type": {**search_options.SNIPPET_KIND, "description": "Only code, or only prose."},
+    "page": {**search_options.PAGE, "description": "The next snippets, up to the same budget."},
 }
 
 
@@ -226,7 +214,11 @@ def _with_few_copies(hits: list[SearchHitV1]) -> list[SearchHitV1]:
         "uri": {**_TEXT, "description": "A citation, or the path of a document."},
         "doc_id": {**_TEXT, "description": "A document, by its id or path."},
         "chunk_id": {**_TEXT, "description": "A passage, by the id that a hit has."},
-        "max_tokens": {**MAX_TOKENS, "default": _FETCH_TOKENS, "description": "At most about this many."},
+        "max_tokens": {
+            **search_options.MAX_TOKENS,
+            "default": _FETCH_TOKENS,
+            "description": "At most about this many.",
+        },
         "offset": _NEXT,
     },
     aliases=dict.fromkeys(("id", "path", "citation"), "uri")
@@ -306,8 +298,9 @@ def _status(call: Call) -> Answer:
 )
 def _resolve(call: Call) -> Answer:
     """Finds libraries whose documentation is indexed, by name; gives the library id that query-docs takes."""
-    name, query = call.values["libraryName"], call.values.get("query")
-    found = call.service.find_libraries(name, query, call.values.get("limit", LIBRARY_LIMIT["default"]))
+    values = dict(call.values)
+    name, query = values.pop("libraryName"), values.pop("query", None)
+    found = call.service.kb.libraries.search(name, query, **values)
     answer = library_search_v1(name, query, found)
     room = how_many_fit(answer.libraries)
     left_out, answer.libraries = len(found) - room, answer.libraries[:room]
