@@ -1,4 +1,4 @@
-"""What many tests share: a home of their own, the sample notes indexed once, and `kb` as a real process."""
+"""Fixtures for many tests: an isolated home folder, the indexed sample notes, and `kb` as a real process."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def is_slow(item: pytest.Item) -> bool:
 
 @dataclass(frozen=True)
 class Ran:
-    """What one `kb` process did."""
+    """The exit code and the output of a `kb` process."""
 
     code: int
     out: str
     err: str
 
     def json(self) -> Any:
-        """Stdout as the one JSON object it must be."""
+        """The one JSON object on stdout."""
         return json.loads(self.out)
 
     def json_lines(self) -> list[Any]:
@@ -111,7 +111,7 @@ Kb = Callable[..., Ran]
 
 @pytest.fixture(scope="session", autouse=True)
 def no_models_unless_asked_for() -> Iterator[None]:
-    """For the databases that many tests share, which are made before a test has a home of its own."""
+    """Turns models off for shared databases, which are made before a test has its own home folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KEBAB_EMBEDDING_MODEL", "none")
         yield
@@ -119,7 +119,7 @@ def no_models_unless_asked_for() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def small_collections() -> Iterator[None]:
-    """Each segment of a collection of chunks takes a server thirty megabytes, even if it is empty."""
+    """Makes collections of chunks with few segments, because each takes 30 MB of a server even if it is empty."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kebab.store.qdrant.schema.SEGMENTS", 2)
         yield
@@ -127,7 +127,7 @@ def small_collections() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sees the user's files, settings or database; subprocesses inherit this too."""
+    """A home folder without files, settings or database of the user; subprocesses inherit it."""
     home = tmp_path / "home"
     home.mkdir()
     for variable in [name for name in os.environ if name.startswith("KEBAB_")] + [
@@ -146,14 +146,14 @@ def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the bundled models are unpacked once, for all workers of a run."""
+    """The folder with the unpacked bundled models, for all workers of a run."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "model-cache"
 
 
 @pytest.fixture
 def bundled_models(isolated_home: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors as every user gets them. Most tests are about something else, and go without to be fast."""
+    """Turns on the bundled models, which are the default for users. Most tests do without them to be fast."""
     monkeypatch.delenv("KEBAB_EMBEDDING_MODEL")
     monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
 
@@ -182,7 +182,7 @@ class WordEmbedder:
         return np.stack([self._vector(text) for text in texts])
 
     def texts(self, kind: EmbeddingKind = "passage") -> list[str]:
-        """All that were embedded, in order."""
+        """All embedded texts, in order."""
         return [text for asked, batch in self.batches if asked == kind for text in batch]
 
     def _vector(self, text: str) -> Any:
@@ -200,7 +200,7 @@ class WordEmbedder:
 
 
 class TwoScripts:
-    """Two models that share the work as the bundled ones do: one for Latin script, one for everything."""
+    """Two models that divide the work as the bundled ones do: one for Latin script, one for all others."""
 
     def __init__(self, latin: WordEmbedder, everything: WordEmbedder, *, cross_language: str = "auto") -> None:
         self.latin = latin
@@ -235,7 +235,7 @@ class TwoScripts:
 
 
 class Toy:
-    """Models that are quick, and knowledge bases that use them."""
+    """Fast models, and knowledge bases that use them."""
 
     @staticmethod
     def embedder(name: str = "words", **details: Any) -> WordEmbedder:
@@ -267,7 +267,7 @@ def toy() -> type[Toy]:
 
 @pytest.fixture(scope="session")
 def sample_notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of samples/notes that nobody edits."""
+    """A copy of samples/notes, which no test may change."""
     target = tmp_path_factory.mktemp("samples") / "notes"
     shutil.copytree(REPOSITORY / "samples" / "notes", target)
     return target
@@ -275,7 +275,7 @@ def sample_notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sample_db(sample_notes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """samples/notes, indexed. Shared: read it, never write to it."""
+    """A database with samples/notes, which no test may change."""
     path = tmp_path_factory.mktemp("sample-db") / "samples.sqlite"
     with kebab.open(path) as knowledge_base:
         knowledge_base.ingest(sample_notes)
@@ -290,7 +290,7 @@ def sample_kb(sample_db: Path) -> Iterator[kebab.KnowledgeBase]:
 
 @pytest.fixture
 def kb(tmp_path: Path) -> Kb:
-    """Runs `python -m kebab …` in a process and a folder of its own, as a user's shell would."""
+    """Runs `python -m kebab …` as a process in its own folder, as a user's shell does."""
     folder = tmp_path / "cwd"
     folder.mkdir()
 
@@ -309,7 +309,7 @@ def kb(tmp_path: Path) -> Kb:
 
 @pytest.fixture
 def sample(kb: Kb, sample_db: Path) -> Kb:
-    """`kb --db SAMPLES …`"""
+    """Runs `kb --db SAMPLES …`."""
 
     def run(*arguments: str | Path, **options: Any) -> Ran:
         return kb("--db", sample_db, *arguments, **options)
@@ -333,7 +333,7 @@ def write_notes(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
 
 
 class Upstream:
-    """A git repository of somebody else's."""
+    """A git repository on a server of somebody else."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -375,13 +375,13 @@ def upstream(tmp_path: Path) -> Upstream:
 
 @pytest.fixture(scope="session")
 def one_node() -> Iterator[QdrantNode]:
-    """A Qdrant server that all tests share; each takes a knowledge base of its own on it, and nobody stops it."""
+    """A Qdrant server that all tests share. Each test uses its own knowledge base on it, and none stops it."""
     with qdrant_node() as node:
         yield node
 
 
 @pytest.fixture(scope="session")
 def three_nodes() -> Iterator[Sequence[QdrantNode]]:
-    """A cluster. Whoever stops a server starts it again."""
+    """A cluster of three servers. A test that stops a server starts it again."""
     with qdrant_cluster(3) as nodes:
         yield nodes

@@ -1,4 +1,4 @@
-"""One set of options in, one set of objects out: the same questions through every surface give the same answers."""
+"""The same questions give the same answers on every surface."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def vectors_db(model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 class Surfaces:
-    """The same database, asked in every way there is."""
+    """All surfaces of one database."""
 
     def __init__(
         self, database: Path, environment: dict[str, str], address: str, stdio: Session, over_http: Session
@@ -249,5 +249,5 @@ def _flags(options: dict[str, Any]) -> list[str]:
 
 
 def _without_time(answer: dict[str, Any]) -> dict[str, Any]:
-    """All but how long it took, and what follows from it in an explanation."""
+    """The answer without its duration."""
     return {name: value for name, value in answer.items() if name != "took_ms"}

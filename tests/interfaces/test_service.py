@@ -1,4 +1,4 @@
-"""Threads that work for a server: what nobody waits for any more ends by itself."""
+"""The worker threads of a server: work whose caller has gone ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kebab.interfaces.service import Workers, is_long
 
 
 class Endless:
-    """Works until it is not wanted any more."""
+    """A call that works until it is given up."""
 
     def __init__(self) -> None:
         self.began, self.ended = Event(), Event()
@@ -34,7 +34,7 @@ async def times_out(call: Endless) -> None:
 
 
 async def is_cancelled(call: Endless) -> None:
-    """As a server does to what is under way when it has to end."""
+    """Cancels a call as a server does when it stops."""
     task = asyncio.create_task(Workers(None).run(call))
     while not call.began.is_set():
         await asyncio.sleep(0.01)
@@ -45,7 +45,7 @@ async def is_cancelled(call: Endless) -> None:
 
 @pytest.mark.parametrize("given_up", [times_out, is_cancelled])
 def test_work_of_a_disconnected_caller_is_stopped(given_up: Callable[[Endless], Awaitable[None]]) -> None:
-    """Regression: a server that was told to stop waited a minute and more for a model that had yet to answer."""
+    """Regression: a stopping server waited more than a minute for a model that had not answered yet."""
     call = Endless()
 
     async def both() -> None:

@@ -1,4 +1,4 @@
-"""Text that reads like orders carries the same flag on every surface that shows it, and ordinary text carries none."""
+"""Text that reads like orders is flagged on every surface that shows it, and ordinary text is not."""
 
 from __future__ import annotations
 

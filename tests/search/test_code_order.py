@@ -1,4 +1,4 @@
-"""Source code among the hits: definitions come first, tests and examples last."""
+"""The order of source code among the hits: definitions come first, tests and examples last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages with nearly the same text: what counts as that, and how a list is folded."""
+"""Which passages count as duplicates, and how a list with duplicates is folded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = st.lists(WORDS, max_size=150).map(" ".join)
 
 
 def long_text(words: int = 200, seed: int = 0) -> str:
-    """Words that hardly repeat themselves, as prose does."""
+    """A text whose words rarely repeat, like prose."""
     return " ".join(f"{NAMES[(number * 7 + seed) % 10]}{(number * 31 + seed * 17) % 97}" for number in range(words))
 
 
@@ -101,7 +101,7 @@ def test_different_passages_made_from_one_template_are_not_folded(other: tuple[s
 
 
 def test_log_passages_with_different_values_in_similar_lines_are_not_folded() -> None:
-    """Text that repeats itself has few shingles of its own: alike says nothing there."""
+    """Repetitive text has few different shingles, so an overlap of them shows nothing."""
     events = ["".join(f'data: {{"type":"delta","text":"{part}{number}"}}\n\n' for number in range(40)) for part in "ab"]
     assert not same(*events)
 
@@ -123,7 +123,7 @@ def test_passages_without_text_are_duplicates_if_their_hashes_are_equal() -> Non
 
 
 def folded(items: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Items with the same first letter are copies of each other."""
+    """The folded items, where items with the same first letter are copies of each other."""
     return list(fold(items, lambda item: Passage(item[0])))
 
 
@@ -146,7 +146,7 @@ def test_folding_keeps_every_item_once_and_in_order(items: list[str]) -> None:
 
 @given(LISTS, st.integers(1, 30))
 def test_fold_reads_no_further_than_copies_of_the_wanted_groups_can_be(items: list[str], wanted: int) -> None:
-    """So a list that is looked at more deeply begins as it did before, and pages fit together."""
+    """Therefore a deeper list begins like a shorter one, and pages fit together."""
     rest = iter(items)
     taken = list(islice(fold(rest, lambda item: Passage(item[0])), wanted))
     assert taken == folded(items)[:wanted]

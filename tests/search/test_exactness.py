@@ -69,7 +69,7 @@ def test_words_in_the_title_count_less_than_words_in_the_passage() -> None:
 
 
 def test_a_long_query_of_repeated_words_is_not_compared_as_a_phrase() -> None:
-    """It would be compared at each place of a text that repeats them too: 9 s of CPU time for 32,000 words."""
+    """Comparing it at each place of a text that repeats the same words took 9 s of CPU time for 32,000 words."""
     assert Wording(["x"] * 64, (), SqliteTokenizer()).is_checked
     assert not Wording(["x"] * 65, (), SqliteTokenizer()).is_checked
     assert not Wording(["x_" * 65], (), SqliteTokenizer()).is_checked

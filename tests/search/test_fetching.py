@@ -1,4 +1,4 @@
-"""A document opened at what is cited of it."""
+"""Opening a document at the lines or the page of a citation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Passages with the same text in search: folded under the best of them, in every mode, and pages that lose and repeat
-nothing.
-"""
+"""Searches fold passages with the same text under the best one, in every mode, and pages contain each hit exactly once."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ ALONE = 15
 
 
 def note(number: int, version: int) -> str:
-    """Every third one is edited in its second version; without the title there is nothing of its own in a short one."""
+    """A note in two versions: every third note is edited in the second one. Without the title, short notes are equal."""
     words = [f"word{(number * 37 + place * 11) % 101}" for place in range(120 if number % 2 else 8)]
     words[5] = "okapi" if number % 3 else "okapi okapi"
     if version == 2 and number % 3 == 1 and number % 2:

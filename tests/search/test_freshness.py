@@ -1,4 +1,4 @@
-"""Hits whose file has changed say so, and a search may say how many files wait for an ingest."""
+"""Hits of changed files are marked as stale, and a notice says how many files wait for an ingest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two ranked lists become one: the formula, its scale, its ties, and what must hold for any lists."""
+"""Merging two ranked lists into one: the formula, the scale of its scores, ties, and properties that hold for any
+lists.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ CONVEX = FusionPolicy(kind="convex")
 
 
 def ranked(*chunks: str, scores: list[float] | None = None, exact: dict[str, Exactness] | None = None) -> list[Ranked]:
-    """A list in this order; without scores, falling ones."""
+    """A ranked list in this order; if no scores are given, they decrease."""
     values = scores or [1 / (2 + place) for place in range(len(chunks))]
     return [
         Ranked(chunk, place, score, (exact or {}).get(chunk))
@@ -91,7 +93,9 @@ def test_a_lexical_list_whose_best_score_is_not_clearly_higher_counts_less() -> 
 
 
 def test_low_trust_in_one_ranking_does_not_change_the_weight_of_another() -> None:
-    """Text in another language, which words cannot find, counts in full beside the weak list of the own language."""
+    """A passage in another language, which words cannot find, keeps its full weight beside vectors that are trusted
+    less.
+    """
     meaning = [Ranked("foreign", 1, 0.9), *[Ranked(chunk, 2 + n, 0.8, trust=0.1) for n, chunk in enumerate("abc")]]
     fused = fuse_rankings(RRF, Ranking(ranked(*"abc")), Ranking(meaning))
     assert order(fused) == ["foreign", "a", "b", "c"]
@@ -187,8 +191,8 @@ CHUNKS = st.lists(
 
 @st.composite
 def lists(draw: Any, *, plain: bool = False) -> tuple[list[Ranked], list[Ranked]]:
-    """Two lists as retrievers give them: exact matches first, scores in (0, 1) by words and in [0, 1] by meaning.
-    `plain`: no exact matches, and too few by words to be unclear.
+    """Two lists as retrievers return them: exact matches first, lexical scores in (0, 1) and cosines in [0, 1].
+    `plain`: without exact matches, and too short to lack a clear best hit.
     """
     sides: list[list[Ranked]] = []
     for highest in (0.999, 1.0):
@@ -251,7 +255,7 @@ def test_a_verbatim_match_is_first_unless_vectors_weigh_more_than_words(
 def test_the_fused_order_depends_only_on_ranks_and_scores(
     policy: FusionPolicy, both: tuple[list[Ranked], list[Ranked]], shuffler: random.Random
 ) -> None:
-    """The same every time, in whatever order the hits are handed over."""
+    """Whatever order the hits are passed in."""
     once = fuse(policy, *both)
     assert fuse(policy, *both) == once
     for side in both:
@@ -279,7 +283,7 @@ def test_a_better_rank_in_one_list_never_lowers_a_chunk_in_the_fused_list(
 
 
 def test_convex_fusion_adds_weighted_scores_scaled_from_0_to_1() -> None:
-    """Lists that are equally clear share by the weight as it is."""
+    """If both lists are equally clear, the weight of the policy is not changed."""
     words = ranked("a", "b", "c", scores=[0.75, 2 / 3, 0.5])  # bm25 of 3, 2 and 1
     meaning = ranked("b", "c", "a", scores=[0.9, 0.8, 0.7])
     fused = by_chunk(fuse(FusionPolicy(kind="convex", convex_weight=0.6), words, meaning))

@@ -1,6 +1,5 @@
-"""The hybrid retriever: one door to both sides, and the only place that knows how their hits become one list.
-
-It does not rerank, and it does not make scores of different modes comparable.
+"""The hybrid retriever asks the lexical and the vector retriever, and only it merges their hits. It does not rerank,
+and scores of different modes are not comparable.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def chunk(name: str, document: str | None = None, date: str = "2026-01-01", text
 
 
 class Foreign:
-    """A retriever of somebody else: it has the two methods of the protocol and gives the first k of its hits."""
+    """A retriever from outside the package: it has the two methods of the protocol and returns its first k hits."""
 
     def __init__(self, side: Side, chunks: Sequence[ChunkContext], **about: Any) -> None:
         self.side = side
@@ -112,7 +111,7 @@ class Foreign:
 
 
 class Ranks(Foreign):
-    """One that can also say how much each place means, before anybody has read the passages."""
+    """A foreign retriever that can also rank passages without reading them."""
 
     snippets: Any = None
 
@@ -165,7 +164,7 @@ def codes(hits: HitList) -> list[str]:
 
 
 def test_a_hybrid_retriever_is_made_from_settings_or_a_policy_and_two_retrievers() -> None:
-    """Whoever uses it sees a Retriever and none of its parts."""
+    """It has the methods of a Retriever and nothing else is needed to use it."""
     for config in (SearchSettings(), FusionPolicy()):
         retriever: Retriever = HybridRetriever(config, side("lexical", "a b"), side("vector", "b c"))
         assert ids(retriever.search(HYBRID)) == ["b", "a", "c"]
@@ -182,7 +181,7 @@ def test_in_lexical_or_vector_mode_only_that_retriever_is_asked_and_its_hits_ret
 
 
 def test_in_hybrid_mode_each_retriever_is_asked_for_a_list_without_paging_dates_or_folding() -> None:
-    """What the list is made of comes from both; pages, dates, documents and copies are for the fused list."""
+    """Paging, sorting by date, per_doc and folding apply to the merged list."""
     retriever, words, meaning = hybrid_of("a b", "b c")
     filters = SearchFilters(tags_any=("x",))
     query = HYBRID._replace(filters=filters, match="auto", type_ahead=True)
@@ -214,7 +213,7 @@ def test_hits_are_sorted_by_the_fused_score_and_cut_to_k() -> None:
 
 
 def test_every_hybrid_hit_has_its_ranks_and_scores_in_both_lists() -> None:
-    """A side that has not seen it is None, and it has a fused score all the same."""
+    """They are None in a list that does not have the hit, which still has a fused score."""
     retriever, words, meaning = hybrid_of("a both", "both c")
     details = {hit.chunk_id: hit.retrieval for hit in retriever.search(HYBRID)}
     assert details["both"] == RetrievalDetail(
@@ -236,7 +235,7 @@ def test_every_hybrid_hit_has_its_ranks_and_scores_in_both_lists() -> None:
 
 
 def test_hits_of_foreign_retrievers_keep_their_snippets() -> None:
-    """Passage, citation, snippet and marks are those of the side that found it."""
+    """Passage, citation, snippet and marks are those of the retriever that found the hit."""
     retriever, words, meaning = hybrid_of("a", "b")
     before = {hit.chunk_id: hit for hit in (*words.search(HYBRID), *meaning.search(HYBRID))}
     for hit in retriever.search(HYBRID):
@@ -247,7 +246,7 @@ def test_hits_of_foreign_retrievers_keep_their_snippets() -> None:
 
 
 def test_hits_with_equal_scores_are_ordered_by_lexical_rank_then_by_chunk_id() -> None:
-    """Who has no lexical rank comes last."""
+    """Hits without a lexical rank come last."""
     assert ids(hybrid_of("z y", "y z")[0].search(HYBRID)) == ["z", "y"]
     assert ids(hybrid_of("z", "a")[0].search(HYBRID)) == ["z", "a"]
     assert ids(hybrid_of("", "b a")[0].search(HYBRID)) == ["b", "a"]
@@ -293,9 +292,7 @@ def test_passages_below_the_similarity_floor_are_listed_only_if_they_have_words_
 
 
 def test_distant_passages_are_shown_with_a_notice_if_nothing_else_is_found() -> None:
-    """Regression: the right note at the first place by meaning was not shown at all, because in a small corpus all
-    cosines are low.
-    """
+    """Regression: in a small corpus all cosines are low, so the right note, first by meaning, was not shown."""
     retriever = hybrid_of("", Ranks("vector", "a b c d e", below_floor="a b c d e"))[0]
     found = retriever.search(RANKED)
     assert (ids(found), codes(found), found.more) == (["a", "b", "c"], ["far_away"], False)
@@ -309,7 +306,7 @@ def test_distant_passages_are_shown_with_a_notice_if_nothing_else_is_found() -> 
 
 @st.composite
 def corpora(draw: st.DrawFn) -> tuple[list[ChunkContext], list[ChunkContext]]:
-    """Two rankings of one corpus, often longer than the first look, with long documents, copies and days in common."""
+    """Two rankings of one corpus, often longer than the first depth, with long documents, copies and equal dates."""
     size = draw(st.sampled_from([3, 40, 130, 250]))
     documents, texts, days = (draw(st.integers(1, most)) for most in (size, size, 28))
     passages = [
@@ -342,7 +339,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[ChunkContext], list[ChunkContext]]:
 def test_pages_of_any_size_together_give_one_list_without_repetition(
     lists: tuple[list[ChunkContext], list[ChunkContext]], options: dict[str, Any], k: int
 ) -> None:
-    """And so the first ten of fifty are those of ten, however deep one has to look for the others."""
+    """The first ten of fifty hits are those of a list of ten, however deep the ranking must go for the others."""
     retriever = HybridRetriever(FusionPolicy(), Foreign("lexical", lists[0]), Foreign("vector", lists[1]))
     query = HYBRID._replace(**options)
     whole = retriever.search(query._replace(k=1000))
@@ -423,7 +420,7 @@ def test_hits_below_the_minimum_score_are_removed_and_counted(least: dict[str, A
 
 
 def test_a_hit_above_the_threshold_is_found_if_only_a_deeper_ranking_has_its_words() -> None:
-    """By meaning it is first, but it must have the words, and by words it is behind all that are ranked at first."""
+    """It is first by meaning, but must have the words, and by words it is behind all passages of the first ranking."""
     words = " ".join([*(f"w{number}" for number in range(FIRST_DEPTH + 10)), "asked"])
     query = HYBRID._replace(insists=True, threshold=0.02)
     assert ids(hybrid_of(words, "asked other")[0].search(query)) == ["asked"]
@@ -488,7 +485,7 @@ def hybrid_on(database: Path, models: EmbeddingModels, toy: type[Toy]) -> Iterat
 
 
 class Wrapped:
-    """One of ours, of which only the two methods of the protocol are seen."""
+    """One of our retrievers, reduced to the two methods of the protocol."""
 
     def __init__(self, retriever: Retriever) -> None:
         self.search = retriever.search
@@ -577,7 +574,7 @@ def test_a_passage_that_is_removed_before_it_is_read_is_replaced_by_the_next(
 def test_foreign_retrievers_with_the_two_methods_of_the_protocol_give_the_same_hits(
     many: Path, toy: type[Toy], foreign: tuple[str, ...], options: dict[str, Any]
 ) -> None:
-    """Alone, and mixed with one of ours: the same passages, scores and snippets."""
+    """Alone, and together with one of our retrievers: the same passages, scores and snippets."""
     query = SearchQuery("seed", mode="hybrid", match="any", **options)
     with retrievers_of(many, toy.models(), toy) as ours:
         assert ours.hybrid is not None
@@ -598,8 +595,8 @@ def test_searching_only_reads(corpus: Path, toy: type[Toy]) -> None:
 
 
 def test_hybrid_search_finds_at_least_as_much_as_the_better_of_both_retrievers(tmp_path: Path, toy: type[Toy]) -> None:
-    """Two notes have the number, which means nothing to the model; two say the same in other words; each side
-    finds only its own.
+    """Two notes have the number, which means nothing to the model; two say the same in other words. Each retriever
+    finds only two of the four.
     """
     filler = [f"filler{number}" for number in range(400)]
     files = {
@@ -629,7 +626,7 @@ def test_hybrid_search_finds_at_least_as_much_as_the_better_of_both_retrievers(t
 
 
 def test_filters_apply_to_both_lists_of_a_hybrid_search(corpus: Path, toy: type[Toy]) -> None:
-    """What passes them may be less than k."""
+    """Fewer documents than k may pass the filters."""
     with hybrid_on(corpus, toy.models(), toy) as retriever:
         for filters, expected in (
             (SearchFilters(tags_any=("git",)), {"git/setup.md", "git/branches.md"}),
@@ -645,7 +642,7 @@ def test_filters_apply_to_both_lists_of_a_hybrid_search(corpus: Path, toy: type[
 
 
 def test_hybrid_is_the_default_mode_and_asks_both_retrievers(tmp_path: Path, toy: type[Toy]) -> None:
-    """As soon as there are vectors."""
+    """This holds as soon as there are vectors."""
     with toy.open(tmp_path / "kb.sqlite", toy.models()) as knowledge_base:
         knowledge_base.ingest(write(tmp_path / "notes", CORPUS))
         response = knowledge_base.search("install git", k=4)
@@ -668,8 +665,8 @@ QUERIES = {
     "깃을 설치": 2,
     "nothing like this": 1,
 }
-"""And how many hits: what follows is so far away, or so close to one another, that another processor might put it in
-another order.
+"""Queries, and how many of their hits are compared: later hits are so distant or so close together that another
+processor may order them differently.
 """
 
 

@@ -1,4 +1,4 @@
-"""What a text is about, told by its words and the corpus."""
+"""The key terms of a text: frequent in it and rare in the corpus."""
 
 from __future__ import annotations
 

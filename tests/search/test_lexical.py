@@ -83,7 +83,7 @@ Retrieve = Callable[[Mapping[str, str]], LexicalRetriever]
 
 @pytest.fixture
 def retriever_of(tmp_path: Path) -> Iterator[Retrieve]:
-    """A retriever over these files."""
+    """A function that makes a lexical retriever over these files."""
     from contextlib import ExitStack
 
     with ExitStack() as stack:
@@ -140,7 +140,7 @@ def test_the_score_is_the_normalised_bm25_of_fts5(corpus: Path) -> None:
 
 @given(st.floats(min_value=-1e300, max_value=-1e-11), st.floats(min_value=-1e300, max_value=-1e-11))
 def test_a_normalised_score_keeps_the_order_of_bm25_and_is_between_0_and_1(one: float, other: float) -> None:
-    """To the last bit but one, which division rounds as it likes; hits are put in order by what FTS5 says."""
+    """Up to the last bit, which depends on rounding; hits are ordered by the values of FTS5."""
     assert 0 < normalised(one) <= 1
     assert normalised(min(one, other)) >= normalised(max(one, other)) * (1 - 4e-16)
 
@@ -304,7 +304,7 @@ def test_hits_with_equal_scores_are_ordered_by_chunk_id(retriever_of: Retrieve) 
 
 
 def test_of_more_equal_scores_than_fit_the_page_has_the_lowest_chunk_ids(retriever_of: Retrieve) -> None:
-    """More equal scores than the ranking looks at first: the page still holds the least chunk ids of all of them."""
+    """More passages have equal scores than are ranked at first, and the page still has the lowest chunk ids of all."""
     retriever = retriever_of(
         {f"{number}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for number in range(150)}
     )
@@ -683,7 +683,7 @@ def test_excluded_paths_tags_and_documents_are_left_out(retriever: LexicalRetrie
 
 
 def test_several_filters_all_apply_and_before_the_limit(retriever: LexicalRetriever) -> None:
-    """A tag that is rare among the best matches still fills its list: filters run in SQL beside the MATCH."""
+    """A tag that is rare among the best matches still fills its list, because SQL applies filters together with MATCH."""
     assert found(
         retriever, "cargo OR nginx OR restic", k=1, filters=SearchFilters(tags_all=("ops",), path_glob="ops/d*")
     ) == ["ops/deploy.md"]

@@ -1,4 +1,4 @@
-"""Hits by document, and with the passages beside them."""
+"""Hits grouped by document, and hits with the passages before and after them."""
 
 from __future__ import annotations
 

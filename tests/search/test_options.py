@@ -1,4 +1,4 @@
-"""One set of search options behind every surface: checked, with errors that list what is valid."""
+"""The table of search options behind every surface: values are checked, and errors list the valid ones."""
 
 from __future__ import annotations
 

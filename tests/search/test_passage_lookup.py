@@ -1,4 +1,4 @@
-"""A passage is found by whatever names it, and what names nothing is the error that fetch gives."""
+"""A passage is found by every kind of reference, and a reference to nothing gives the same error as fetch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps around a retriever: cursors bound to their list, scores, budgets, and what the user must know."""
+"""What a search does around the retrievers: cursors, minimum scores, budgets of tokens, and notices."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_paging_loses_no_hit_with_any_other_option(kb: kebab.KnowledgeBase, opti
 def test_after_a_page_cut_by_max_tokens_and_min_score_the_cursor_continues_with_the_next_hit(
     kb: kebab.KnowledgeBase,
 ) -> None:
-    """By date, hits below the minimum stand between those above it."""
+    """In a list sorted by date, hits below the minimum are between those above it."""
     scores = sorted(hit.score for hit in kb.search("okapi", k=1000))
     least = scores[len(scores) // 2]
     paged = [
@@ -121,7 +121,7 @@ def test_a_cursor_of_another_query_is_refused(kb: kebab.KnowledgeBase, changed: 
 
 
 def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The version is part of the cursor: an index with another analysis orders its hits otherwise."""
+    """The index version is part of a cursor, because an index with another analysis orders its hits differently."""
     from kebab.search.lexical import LexicalRetriever
 
     cursor = kb.search("okapi", k=2).next_cursor
@@ -201,7 +201,7 @@ def test_a_missing_database_gives_no_hits_and_the_notice_of_an_empty_corpus(isol
 
 
 def test_a_database_without_passages_gives_the_notice_of_an_empty_corpus(tmp_path: Path, toy: type[Toy]) -> None:
-    """Regression: the notice told to make vectors, which changed nothing."""
+    """Regression: the notice said how to make vectors, which changed nothing."""
     notes = tmp_path / "notes"
     notes.mkdir()
     with toy.open(tmp_path / "kb.sqlite", toy.models(toy.embedder())) as kb:
@@ -275,8 +275,8 @@ def test_without_highlights_the_snippet_is_the_same(kb: kebab.KnowledgeBase) -> 
 
 @pytest.fixture(scope="module")
 def vector_database(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
-    """40 notes: some have the word okapi, some only a word of the same meaning, some neither; one long note fills the
-    beginning of lists.
+    """40 notes: some have the word okapi, some only a word with the same meaning, others neither. One long note fills
+    the beginning of lists.
     """
     folder = tmp_path_factory.mktemp("search-with-vectors")
     notes = folder / "notes"
@@ -352,7 +352,7 @@ def test_a_threshold_above_1_61st_drops_hits_that_only_one_retriever_found(tmp_p
 def test_with_convex_fusion_a_threshold_removes_nothing_and_a_notice_says_so(
     vkb: kebab.KnowledgeBase, options: dict[str, Any]
 ) -> None:
-    """product.md 3.7: --min-score works everywhere."""
+    """--min-score works in every mode."""
     response = vkb.search("okapi", threshold=0.9, **options)
     assert len(response) == 10
     assert "threshold_unused" in codes(response)
@@ -363,7 +363,7 @@ def test_with_convex_fusion_a_threshold_removes_nothing_and_a_notice_says_so(
 
 
 def test_a_list_cut_by_a_threshold_has_no_next_cursor(vkb: kebab.KnowledgeBase) -> None:
-    """All that follows is below it too."""
+    """All following hits are below the threshold too."""
     best = vkb.search("okapi", k=5).hits[2].retrieval.rrf_score
     assert vkb.search("okapi", k=5, threshold=best).next_cursor is None
 
@@ -417,7 +417,7 @@ def test_with_vectors_of_another_model_hybrid_is_lexical_and_names_both(vector_d
 
 
 def test_a_model_with_another_dimension_under_the_same_name_is_noticed(vector_database: Path, toy: type[Toy]) -> None:
-    """Only the first answer of an endpoint tells."""
+    """The dimension of an endpoint is known only after its first answer."""
     with toy.open(vector_database, toy.models(toy.embedder(dimension=64))) as kb:
         response = kb.search("okapi")
         assert (response.method, codes(response)) == ("lexical", ["model_mismatch"])
@@ -441,7 +441,7 @@ def test_while_most_vectors_are_missing_hits_are_ordered_by_words(tmp_path: Path
 
 
 def test_while_vectors_are_missing_a_notice_says_how_many(tmp_path: Path, toy: type[Toy]) -> None:
-    """Hybrid all the same."""
+    """The search is still a hybrid one."""
     (tmp_path / "notes").mkdir()
     with toy.open(tmp_path / "kb.sqlite") as kb:
         for number in range(3):
@@ -544,7 +544,7 @@ def test_a_notice_says_that_vectors_are_turned_off(vector_database: Path) -> Non
 def test_pages_by_cursor_are_disjoint_pieces_of_one_list(
     vkb: kebab.KnowledgeBase, options: dict[str, Any], k: int
 ) -> None:
-    """All pages belong to the list that the depth of the first page gives, and to what follows it."""
+    """All pages are parts of one list: the first ranking, and what deeper rankings append."""
     found = pages(vkb, "okapi number", k=k, **options)
     assert len(found) >= 2
     paged = [chunk for page in found for chunk in ids(page)]
@@ -611,7 +611,7 @@ def test_a_cursor_together_with_an_offset_is_refused(vkb: kebab.KnowledgeBase, o
 
 
 def test_a_cursor_made_with_vectors_of_another_model_is_refused(vector_database: Path, toy: type[Toy]) -> None:
-    """It binds the index version."""
+    """A cursor contains the index version, which names the model."""
     with toy.open(vector_database, models_of(toy)) as kb:
         cursor = kb.search("okapi", k=2).next_cursor
     with toy.open(vector_database, toy.models(toy.embedder("other"))) as kb, pytest.raises(StaleCursor):
@@ -636,7 +636,7 @@ def test_the_explanation_says_how_many_hits_fewer_than_k_there_are(vkb: kebab.Kn
 
 @pytest.mark.parametrize("query", ['"okapi number"', "okapi AND number", "zebra OR okapi"])
 def test_hybrid_hits_must_match_phrases_and_operators_of_the_query(vkb: kebab.KnowledgeBase, query: str) -> None:
-    """They keep their meaning, whatever is close to it."""
+    """They keep their meaning, however close other passages are to the query."""
     words = {hit.chunk_id for hit in vkb.search(query, mode="lexical", k=1000)}
     response = vkb.search(query, k=1000)
     assert response.method == "hybrid"
@@ -652,7 +652,7 @@ def test_hybrid_hits_must_have_all_words_with_match_all(vkb: kebab.KnowledgeBase
 
 
 def test_paging_with_min_score_ends_only_if_no_further_passage_can_reach_it(vkb: kebab.KnowledgeBase) -> None:
-    """What a deeper look finds may score higher than the end of the first."""
+    """A deeper ranking may find passages with higher scores than the last one of the first ranking."""
     whole = [hit for page in pages(vkb, "okapi number", k=3) for hit in page]
     scores = sorted((hit.retrieval.rrf_score or 0 for hit in whole), reverse=True)
     for threshold in (scores[5], scores[len(scores) // 2], scores[-1]):

@@ -1,4 +1,4 @@
-"""Passages like another one: what is compared, what is left out, and what is said when vectors are missing."""
+"""Similar passages: which vectors are compared, what is left out, and the notices when vectors are missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WriteNotes = Callable[[Mapping[str, str]], Path]
 
 
 def section(name: str, words: str) -> str:
-    """As long as a passage is, so that it becomes one."""
+    """A section long enough to be a passage by itself."""
     return f"# {name}\n\n{f'{words} ' * (900 // len(words))}\n\n"
 
 

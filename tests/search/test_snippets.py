@@ -1,4 +1,4 @@
-"""A snippet is a verbatim piece of the passage within its limits, with marks that stand on what was looked for."""
+"""A snippet is a verbatim part of the passage, within its limits, with marks on the matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may have been meant by words that are in no passage."""
+"""Suggestions for misspelt words that no passage has."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_wrong_letter_inside_a_korean_syllable_is_corrected(
 
 
 def test_a_korean_word_without_a_common_pair_of_syllables_is_not_suggested(kb: kebab.KnowledgeBase) -> None:
-    """What the index of pairs cannot give."""
+    """The index of pairs of syllables cannot find it."""
     assert meant(kb.search("서보", match="all")) == []
     assert kb.search("쿠버네티즈").hits  # by the pairs that are right, so nothing has to be said
 

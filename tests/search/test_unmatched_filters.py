@@ -1,4 +1,4 @@
-"""An empty answer says which filter no document passes; a format that does not exist is an error."""
+"""If no document passes a filter, a notice names it; a format that does not exist is an error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The vector retriever on a real file, with a model that is small but one in earnest: what it asks, what it finds, what
-it says.
-"""
+"""The vector retriever on a real file with a small real model: its requests to the store, its hits and its notices."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ CORPUS = {
 
 
 class SpyStore:
-    """Writes down what a vector store is asked."""
+    """A vector store that records its calls."""
 
     def __init__(self, store: SqliteVectorStore) -> None:
         self._store = store
@@ -80,7 +78,7 @@ class Opened:
         return self._documents(text, lambda place: place.below_floor)
 
     def _documents(self, text: str, chosen: Callable[[Ranked], bool]) -> set[str]:
-        """The documents of the places in its ranking that are chosen."""
+        """The documents at the chosen places of the ranking."""
         places = self.retriever.rank(SearchQuery(text, mode="vector"), 30).chunks
         chunks = self.retriever.contexts([place.chunk_id for place in places])
         return {chunks[place.chunk_id].doc_path for place in places if chosen(place)}
@@ -122,7 +120,7 @@ Corpus = Callable[..., Opened]
 
 @pytest.fixture
 def corpus_of(tmp_path: Path, toy: type[Toy]) -> Iterator[Corpus]:
-    """A retriever over these files with these models."""
+    """A function that makes a vector retriever over these files with these models."""
     from contextlib import ExitStack
 
     with ExitStack() as stack:
@@ -135,7 +133,7 @@ def corpus_of(tmp_path: Path, toy: type[Toy]) -> Iterator[Corpus]:
 
 
 def cosines(corpus: Path, embedder: WordEmbedder, text: str) -> dict[str, float]:
-    """By brute force over the stored rows."""
+    """The cosines of all stored rows, computed one by one."""
     query = embedder.embed([text], "query")[0].astype(np.float64)
     with closing(Database(corpus).reader()) as connection:
         rows = connection.execute(
@@ -154,7 +152,7 @@ def test_a_vector_retriever_has_the_index_version_it_was_given(vector: Opened) -
 
 
 def test_a_query_is_compared_with_every_chunk_by_cosine(corpus: Path, vector: Opened, words: WordEmbedder) -> None:
-    """The order and the scores are those of brute force."""
+    """Order and scores equal those of a comparison with every row."""
     for text in ("install git", "salt", "깃을 설치하고", "nothing of this"):
         hits = vector.search(text, k=100)
         expected = cosines(corpus, words, text)
@@ -225,7 +223,7 @@ def test_the_fields_of_a_hit_are_read_from_the_database_by_chunk_id(corpus: Path
 
 
 def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, vector: Opened) -> None:
-    """From the first span, as in lexical search."""
+    """The citation comes from the first span, as in lexical search."""
     for hit in vector.search("install git", k=100, full_text=True):
         assert hit.citation.kind == ("code" if hit.doc_type == "code" else "line")
         assert hit.citation.lines
@@ -265,7 +263,7 @@ def test_searching_changes_nothing_in_the_file_and_opens_no_socket(
 
 
 def test_vectors_of_another_model_are_not_compared(corpus: Path, toy: type[Toy]) -> None:
-    """Neither of another name nor of another version."""
+    """Vectors of another model name or another version are ignored."""
     for other in (toy.embedder("other"), toy.embedder(version="2")):
         with opened(corpus, toy.models(other)) as vector:
             with pytest.raises(ModelMissing):
@@ -356,7 +354,7 @@ def test_a_vector_search_for_any_text_raises_nothing(vector: Opened, text: str) 
 def test_with_filters_only_passing_documents_are_found_however_distant_in_meaning(
     vector: Opened, filters: dict[str, Any], expected: set[str]
 ) -> None:
-    """Fewer than were asked for is no error."""
+    """Fewer hits than requested are not an error."""
     hits = vector.search("install git", filters=SearchFilters(**filters))
     assert {hit.doc_path for hit in hits} == expected
 
@@ -383,7 +381,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
 def test_a_page_is_the_same_part_of_a_longer_list(
     many: Path, toy: type[Toy], per_doc: int | None, duplicates: Any, k: int
 ) -> None:
-    """Also when a document fills the beginning of the list with more than is looked at first."""
+    """Also if one document fills more of the list than is ranked at first."""
     options: dict[str, Any] = {"per_doc": per_doc, "duplicates": duplicates}
     with opened(many, toy.models()) as vector:
         whole = vector.search("okapi", k=1000, **options)
@@ -424,7 +422,7 @@ KOREAN = {"깃을": "git", "설치한다": "install", "설치": "install", "컴�
 
 
 def test_a_question_is_compared_only_in_the_spaces_for_its_script(corpus_of: Corpus, toy: type[Toy]) -> None:
-    """An English model is never asked in Korean."""
+    """An English model never embeds a Korean question."""
     models = toy.two_scripts(KOREAN)
     vector = corpus_of(MIXED, models)
     assert set(vector.paths("install git")) == {"en/git.md", "en/bread.md"}
@@ -463,7 +461,7 @@ def test_the_lists_of_two_spaces_are_merged_by_rank(corpus_of: Corpus, toy: type
 
 def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_rank(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Both:
-        """Asks both spaces for everything they have."""
+        """Models that search both spaces for all chunks."""
 
         def __init__(self) -> None:
             self._models = toy.two_scripts(KOREAN)
@@ -487,7 +485,7 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_rank(corpus_of
 
 def test_results_of_two_queries_to_one_space_are_merged_by_cosine_plus_bonus(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Added:
-        """Adds so much to the other languages that they come first."""
+        """Models that add so much to cosines of other languages that these come first."""
 
         def __init__(self, bonus: float, floor: float = -1.0) -> None:
             self._models = toy.two_scripts(KOREAN)
@@ -530,7 +528,7 @@ def test_a_query_is_not_embedded_for_a_space_without_vectors(corpus_of: Corpus, 
 def test_an_english_question_is_compared_with_other_scripts_if_no_text_is_in_latin_script(
     corpus_of: Corpus, toy: type[Toy]
 ) -> None:
-    """Regression: an English question to Korean notes was told that there are no vectors."""
+    """Regression: an English question to Korean notes was answered with the notice that there are no vectors."""
     models = toy.two_scripts(KOREAN)
     hits = corpus_of({path: text for path, text in MIXED.items() if path.startswith("ko/")}, models).search(
         "install git", k=1
@@ -556,8 +554,8 @@ def test_an_english_question_does_not_use_the_other_model_if_text_is_in_latin_sc
 def test_text_in_another_script_that_is_closer_than_all_own_text_is_not_below_the_floor(
     corpus_of: Corpus, toy: type[Toy]
 ) -> None:
-    """Regression: the English page that answers was left out for being below its floor, and Korean ones farther away
-    were shown.
+    """Regression: the English page that answers was left out as below its floor, while more distant Korean ones were
+    shown.
     """
 
     class Floored:

@@ -1,4 +1,4 @@
-"""kb ask: what people and programs see, and the exit codes."""
+"""kb ask: its output as text and as JSON, and its exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kb eval: run, compare, report, suggest and tune, as commands."""
+"""kb eval as commands: run, compare, report, suggest and tune."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_mistakes_are_clear_errors(sample: Kb, arguments: list[str], code: str) 
 
 
 def test_the_output_of_a_run_overwrites_only_a_report_of_a_run(sample: Kb, tmp_path: Path) -> None:
-    """A golden set is a day's work."""
+    """Overwriting a golden set would lose a day's work."""
     golden, out = tmp_path / "golden.yaml", tmp_path / "run.json"
     golden.write_text("- {id: a, query: git, expected_docs: [git/setup.md]}\n")
     assert sample("eval", "run", golden, "--out", out).code == 0

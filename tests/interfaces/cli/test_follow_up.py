@@ -1,4 +1,4 @@
-"""The command that a hint names leads to the database that this run was about."""
+"""Commands in hints have the --db and --config of the run, so that they use the same database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = f"kb --db '{ODD_NAME}'"
 
 @pytest.fixture
 def other(kb: Kb, write_notes: Callable[..., Path]) -> Kb:
-    """`kb` with a database that is not the default one."""
+    """Runs `kb` with a database that is not the default one."""
     assert kb("--db", ODD_NAME, "ingest", write_notes({"a.md": "A note.\n"})).code == 0
     return lambda *arguments, **options: kb("--db", ODD_NAME, *arguments, **options)
 

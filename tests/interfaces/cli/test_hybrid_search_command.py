@@ -1,4 +1,4 @@
-"""kb search with vectors, as every user gets it: the real command and the bundled models."""
+"""kb search with vectors: the real command with the bundled models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def search(kb: Kb, database: Path, bundled_models: None) -> Kb:
 
 
 def test_a_question_without_words_of_the_page_finds_the_page_that_answers_it(search: Kb) -> None:
-    """Hybrid is what one gets without saying anything."""
+    """Hybrid is the default mode."""
     answer = search("how to set up version control", "--json").json()
     assert not any(word in NOTES["git.md"].lower() for word in ("version", "control", "set up"))
     assert (answer["mode"], answer["method"]) == ("hybrid", "hybrid")
@@ -71,7 +71,7 @@ def test_vec_only_gives_vector_results_and_nothing_of_the_text_index(search: Kb)
 
 
 def test_explain_shows_lexical_vector_and_fused_rank_and_score_of_every_hit(search: Kb) -> None:
-    """And that fewer passed the filter than were asked for."""
+    """It also shows that fewer hits passed the filter than were requested."""
     shown = search("flour and water", "--explain", "--tag", "kitchen", "--tag", "garden").out
     assert re.search(r"^   lexical: rank 1, score 0\.\d{4}$", shown, re.MULTILINE)
     assert re.search(r"^   vector: rank 1, score 0\.\d{4} \(granite-\S+\)$", shown, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""kb ingest: a report as one object, progress as events that end exactly once, stdin as a source."""
+"""kb ingest: its report, its progress events, of which exactly one ends the run, and text from stdin."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_unread_files_are_counted_in_the_report(kb: Kb, write_notes: Callable[..
 
 
 def test_the_counts_of_the_report_add_up_to_its_lines(kb: Kb, write_notes: Callable[..., Path]) -> None:
-    """Regression: files excluded by name stood in the lines below, and in no count."""
+    """Regression: files excluded by name were in the lines below the counts, but in no count."""
     out = kb("ingest", write_notes({"a.md": "text", "empty.md": "", ".hidden.md": "text"})).out
     assert "not indexed 1, not looked at 1 (see below)" in out
     assert out.count("  skipped 1 (") == 2
@@ -170,9 +170,7 @@ def test_the_human_report_says_what_was_skipped_and_why(kb: Kb, write_notes: Cal
 def test_without_a_terminal_one_line_is_printed_before_many_vectors_are_made(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """An ingest makes all vectors that are missing, whatever it was asked for: a log that stands still looks like a
-    failure.
-    """
+    """An ingest makes all missing vectors, and a log without new lines looks like a failure."""
     with _Remarks() as progress:
         progress("file", path="a.md", done=1, total=4000)
         assert capsys.readouterr().err == ""

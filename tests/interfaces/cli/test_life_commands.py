@@ -1,4 +1,4 @@
-"""kb init, config show, index, backup, reset, doctor: the life of an index and its settings."""
+"""kb init, config show, index, backup, reset and doctor."""
 
 from __future__ import annotations
 

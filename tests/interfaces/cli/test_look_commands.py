@@ -1,4 +1,4 @@
-"""kb list, inspect, fetch, verify: looking inside, by id, beginning of an id, path, or SOURCE:path."""
+"""kb list, inspect, fetch and verify, with ids, beginnings of ids, paths and SOURCE:path."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_document_can_be_named_by_id_beginning_of_an_id_path_or_source_path(sa
 
 
 def test_a_note_can_be_named_as_in_links_of_other_notes(kb: Kb, write_notes: Callable[..., Path]) -> None:
-    """As in Obsidian: by its name, wherever it is, with or without heading, alias and brackets."""
+    """As in Obsidian: by its name in any folder, with or without heading, alias and brackets."""
     root = write_notes(
         {
             "People/Jane Roe.md": "She knows.\n",

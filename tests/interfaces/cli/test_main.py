@@ -1,4 +1,4 @@
-"""The command table: names, help, versions, errors as exit codes, and what must not be imported on the way."""
+"""The table of commands: names, help, versions, errors as exit codes, and modules that must not be imported."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_output_is_utf8_whatever_the_locale_says(sample: Kb) -> None:
 
 
 def loaded_modules(*arguments: str) -> set[str]:
-    """Top-level modules in memory when the command ends."""
+    """The top-level modules that are loaded when the command ends."""
     script = (
         "import sys\nfrom kebab.interfaces.cli.main import run\n"
         f"code = run({list(arguments)!r})\n"
@@ -206,7 +206,7 @@ def test_help_loads_no_library_and_no_database(command: list[str]) -> None:
 
 
 def test_a_lexical_search_imports_no_unneeded_module(sample_db: Path) -> None:
-    """No embedder, no language model, no network client."""
+    """No embedder, language model or network client is imported."""
     modules = loaded_modules("--db", str(sample_db), "search", "git", "--mode", "lexical", "--json")
     assert "apsw" in modules
     assert not modules & (HEAVY | {"ignore", "tomllib", "asyncio", "ssl", "email", "http"})

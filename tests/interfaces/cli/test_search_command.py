@@ -1,4 +1,4 @@
-"""kb search, as a person and as a program use it: every test runs the real command."""
+"""kb search: every test runs the real command."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def hit_paths(ran: Any) -> list[str]:
 
 
 def test_search_works_with_k_tag_and_mode(search: Kb) -> None:
-    """No vector and no language model exists yet, and none is needed."""
+    """There are no vectors and no language model yet, and none is needed."""
     ran = search("gnu", "--k", "1", "--tag", "rust", "--mode", "lexical", "--json")
     assert hit_paths(ran) == ["rust/kb.md"]
     assert (ran.json()["mode"], ran.json()["method"], ran.json()["notices"]) == ("lexical", "lexical", [])
@@ -234,7 +234,7 @@ def test_every_usage_error_exits_with_2_and_prints_one_error_object_with_a_hint(
 
 
 def test_without_vectors_mode_vector_is_an_error_and_hybrid_prints_a_notice(search: Kb) -> None:
-    """Without vectors hybrid answers lexically and says so."""
+    """Hybrid mode then searches by words, with a notice."""
     default = search("gnu", "--json").json()
     assert (default["mode"], default["method"], [notice["code"] for notice in default["notices"]]) == (
         "hybrid",

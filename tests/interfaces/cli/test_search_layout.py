@@ -1,4 +1,4 @@
-"""What kb search shows around a hit: where else it stands, what stands beside it, and hits by document."""
+"""What kb search prints around a hit: its copies, its neighbours, and hits grouped by document."""
 
 from __future__ import annotations
 

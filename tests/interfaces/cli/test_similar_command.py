@@ -1,4 +1,4 @@
-"""kb similar, as a person and as a program use it: every test runs the real command."""
+"""kb similar: every test runs the real command."""
 
 from __future__ import annotations
 

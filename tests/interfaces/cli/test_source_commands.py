@@ -1,4 +1,4 @@
-"""kb source describe and kb source remove, as they speak to people and programs."""
+"""kb source describe and kb source remove: their output and their JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists on a terminal: one line per row, whole ids, and paths that give way in the middle."""
+"""Lists on a terminal: one line per row, whole ids, and paths that are shortened in the middle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 
 def on_a_terminal(width: int, *arguments: str | Path) -> list[str]:
-    """The lines that `kb` shows there."""
+    """The lines that `kb` prints on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(width), "TERM": "dumb", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "kebab", *map(str, arguments)]

@@ -1,4 +1,4 @@
-"""Servers that many tests ask: one that reads, and what they are asked with."""
+"""A server that only reads, its database, and a client, shared by many tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import kebab
 
 @pytest.fixture(scope="session")
 def served_db(tmp_path_factory: pytest.TempPathFactory, sample_notes: Path) -> Path:
-    """The sample notes, a PDF-like page break aside, and a small library."""
+    """A database with the sample notes and a small library."""
     folder = tmp_path_factory.mktemp("served")
     docs = folder / "widget"
     docs.mkdir()
@@ -34,7 +34,7 @@ def served_db(tmp_path_factory: pytest.TempPathFactory, sample_notes: Path) -> P
 
 @pytest.fixture(scope="session")
 def server(served_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Only reads. One for each worker."""
+    """A server that only reads; one for each worker."""
     with serving(served_db, home=tmp_path_factory.mktemp("server-home")) as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""What in a page could do something that nobody asked for."""
+"""Finds parts of a page that run code or load something."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 
 class LiveParts(HTMLParser):
-    """Everything in a page that could do something, as a browser would parse it."""
+    """All parts of a page that run code or load something, as a browser parses it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,6 +1,4 @@
-"""What the tests of the web page look at: notes, code, a PDF and a library, and among them everything a page could
-choke on.
-"""
+"""The documents for tests of the web page: notes, code, a PDF and a library, with text that is hard to show safely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST: the command line's objects over HTTP, and every failure with its code."""
+"""The REST interface: the same objects as the command line, and errors with their codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kebab.wire.search import search_response_v1
 
 
 def valid(response: httpx2.Response, name: str, status: int = 200) -> Any:
-    """The body, which must be of the schema it says it is."""
+    """The body of a response, after validation against the schema that it names."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     body = response.json()
@@ -103,7 +103,7 @@ class TestSearch:
     def test_a_wrong_option_is_an_error_with_a_hint(
         self, client: httpx2.Client, parameters: str, status: int, code: str
     ) -> None:
-        """Never an empty result for a failure."""
+        """A failure is never an empty result."""
         failed(client.get(f"api/v1/search?{parameters}"), status, code)
 
     def test_the_option_library_searches_a_library(self, client: httpx2.Client) -> None:
@@ -145,7 +145,7 @@ class TestBulk:
         ]
 
     def test_json_lines_are_separated_by_line_feeds_only(self, client: httpx2.Client) -> None:
-        """Regression: a text with another sign that may end a line was taken for two lines that are no JSON."""
+        """Regression: a text with another character that may end a line was read as two invalid lines."""
         sent = "".join(
             json.dumps({"id": str(number), "query": f"git{sign}undo"}, ensure_ascii=False) + "\n"
             for number, sign in enumerate("\u2028\x85")
@@ -161,7 +161,7 @@ class TestBulk:
     def test_an_unpaired_surrogate_in_one_query_does_not_affect_the_others(
         self, client: httpx2.Client, media: str
     ) -> None:
-        """Regression: it could not be sent back, which was a defect instead of two answers."""
+        """Regression: it could not be sent back, which was reported as a defect instead of two answers."""
         sent = r'{"id": "\ud800", "query": "git", "source": "\udfff"}', r'{"id": "b", "query": "git \ud800"}'
         body = f"[{','.join(sent)}]" if media == "application/json" else "\n".join(sent)
         response = client.post("api/v1/search/bulk", content=body, headers={"content-type": media})
@@ -279,7 +279,7 @@ class TestLookingInside:
     def test_paths_on_disk_are_not_found_even_of_indexed_files(
         self, client: httpx2.Client, sample_notes: Path, served_db: Path
     ) -> None:
-        """Not even to a file that is indexed, by where it lies."""
+        """Not even an indexed file can be named by its path on disk."""
         for path in (
             "/etc/passwd",
             str(sample_notes / "git" / "undo.md"),

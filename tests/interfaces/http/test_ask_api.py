@@ -1,4 +1,4 @@
-"""Answers over HTTP: as events while they are written, or at once."""
+"""Answers over HTTP, as events while they are written or as one object."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_wrong_option_gives_an_error_status_not_an_event(
 
 
 def test_a_question_with_an_unpaired_surrogate_is_answered(client: httpx2.Client) -> None:
-    """Regression: the answer could not be sent, and the stream ended with nothing in it."""
+    """Regression: the answer could not be sent, and the stream ended without an event."""
     name, answer = events(client.post("api/v1/ask", content=r'{"question": "\ud800 How do I undo the last commit?"}'))[
         -1
     ]

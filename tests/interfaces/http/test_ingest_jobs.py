@@ -1,4 +1,4 @@
-"""Ingests over HTTP: asked for, followed, and stopped without losing anything."""
+"""Ingests over HTTP: starting, following and stopping them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_folder_that_is_missing_is_a_failed_job_with_the_reason(writer: httpx2
 
 
 def test_a_path_with_an_unpaired_surrogate_fails_without_affecting_other_jobs(writer: httpx2.Client) -> None:
-    """Regression: the job could be started but never be shown, and with it no list of jobs and no status page."""
+    """Regression: the job was started but could not be shown, and with it neither the list of jobs nor the status page."""
     started = writer.post("api/v1/ingest", content=r'{"paths": ["/nowhere/\ud800"], "name": "\udfff"}')
     assert finished(writer, started.json()["job_id"])["error"]["code"] == "source_error"
     assert writer.get("api/v1/ingest").status_code == 200
@@ -113,7 +113,7 @@ def test_an_invalid_body_is_refused(writer: httpx2.Client, body: str) -> None:
 
 
 def test_on_sigterm_the_server_finishes_writing_and_exits_with_0(tmp_path: Path) -> None:
-    """What was acknowledged is there, nothing is half there, and the next run goes on."""
+    """Acknowledged documents are stored, none is stored in part, and the next run continues."""
     notes = tmp_path / "notes"
     notes.mkdir()
     for number in range(4000):

@@ -1,4 +1,4 @@
-"""Markdown as a page: whatever is in it, nothing comes to life, and exactly the cited blocks are marked."""
+"""Markdown as a page: no content becomes active, and exactly the cited blocks are marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document is complete and true: schemathesis asks everything that it describes."""
+"""The OpenAPI document is complete and correct: schemathesis sends requests for everything it describes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_reference_leads_to_a_valid_schema(described: Any) -> None:
 
 
 def test_schemathesis_finds_no_violation(server: Server, tmp_path: Path) -> None:
-    """A bounded run with every check there is."""
+    """A run of limited length with all checks of schemathesis."""
     ran = subprocess.run(
         [
             *(Path(sys.executable).with_name("schemathesis"), "run", server.url + "openapi.json"),

@@ -1,4 +1,4 @@
-"""The web page without a browser: what is on it, in which state, and that nothing of the user's text becomes markup."""
+"""The web pages without a browser: their content, their states, and that no text of the user becomes markup."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Get = Callable[..., str]
 
 @pytest.fixture
 def get(pages: TestClient) -> Get:
-    """The page at an address; nothing in it may be live that we did not write."""
+    """A function that returns the page at an address, and checks that only our own parts of it run code."""
 
     def page(address: str, status: int = 200) -> str:
         response = pages.get(address)
@@ -89,7 +89,7 @@ def test_a_hit_shows_its_title_snippet_and_citation(get: Get) -> None:
 
 
 def test_a_snippet_has_16_words_and_marks_them(get: Get) -> None:
-    """`<b>` around what matched, an ellipsis where it was cut, 16 words."""
+    """Matches are in `<b>`, an ellipsis is where the text was cut, and there are 16 words."""
     html = get("/?q=middle+sentence&mode=lexical")
     snippet = re.search(r'<p class="snippet" dir="auto">(.*?)</p>', html)
     assert snippet is not None
@@ -215,7 +215,7 @@ def test_a_query_is_escaped_in_the_page(get: Get) -> None:
 
 
 def test_names_titles_tags_and_snippets_are_escaped(get: Get) -> None:
-    """The fixture `get` looks for anything live; here is that the attacks were really on the page."""
+    """The fixture `get` checks that nothing is active; this test checks that the attacks really are on the page."""
     html = get("/?q=quokka&mode=lexical")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "&lt;b onmouseover=alert(1)&gt;" in html
@@ -336,7 +336,7 @@ def test_an_unknown_document_gives_an_error_page(get: Get, address: str, status:
 
 
 def test_the_reader_never_reads_the_disk(corpus: PageCorpus, get: Get) -> None:
-    """A document that is on the disk and not indexed cannot be read, by whatever name."""
+    """A document that is on the disk but not indexed cannot be read by any name."""
     (corpus.notes / "secret.md").write_text("not indexed")
     for name in ("secret.md", str(corpus.notes / "secret.md"), "notes:secret.md", "./secret.md"):
         get(f"/read?uri={quote(name)}", 404)
@@ -492,7 +492,7 @@ def test_a_browser_without_the_token_is_asked_for_it(corpus: PageCorpus) -> None
 
 
 def test_cookies_of_other_servers_on_this_machine_do_not_log_out(corpus: PageCorpus) -> None:
-    """Regression: all ports share their cookies, and one that is not well-formed hid those behind it."""
+    """Regression: all ports share their cookies, and a malformed one hid those after it."""
     session = Rules("127.0.0.1", TOKEN).session
     with client_of(corpus.db, token=TOKEN) as client:
         for other in ('prefs={"a": 1}; ', "a b=c; ", "a[b]=1; ", 'x="a; ', "=; "):
@@ -526,7 +526,7 @@ def test_style_and_script_are_cacheable_and_their_names_contain_a_digest(pages: 
 
 
 def test_the_search_page_with_style_and_script_is_small(pages: TestClient) -> None:
-    """At most 50 kB compressed, with all that it loads."""
+    """The page with all that it loads has at most 50 kB, compressed."""
     answers = [
         pages.get("/?q=lamp"),
         *(pages.get(file) for file in re.findall(r'"(/static/[^"]+)"', pages.get("/").text)),
@@ -555,9 +555,7 @@ def test_every_page_has_a_strict_content_security_policy(pages: TestClient) -> N
 def test_the_response_to_a_defect_has_the_security_headers(
     corpus: PageCorpus, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Regression: the one page with an unexpected text in it was the one without the headers; and it was reported
-    twice.
-    """
+    """Regression: only the error page with unexpected text lacked the headers, and the defect was printed twice."""
     monkeypatch.setattr(KnowledgeBase, "count_documents", lambda _self: 1 // 0)
     with client_of(corpus.db) as client:
         for address, words in (("/?q=x", "<strong>Something unexpected"), ("/api/v1/health", '"code": "internal"')):

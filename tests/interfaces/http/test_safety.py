@@ -1,4 +1,4 @@
-"""Who may ask, and how much."""
+"""Which requests a server accepts, and how many."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ADDRESSES = [
 
 @pytest.fixture(scope="module")
 def guarded(served_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """With a token, small limits, and a name of its own."""
+    """A server with a token, small limits and an additional host name."""
     limits = {"KEBAB_SERVE_TOKEN": TOKEN, "KEBAB_SERVE_MAX_BODY_KB": "1", "KEBAB_SERVE_ALLOWED_HOSTS": "kebab.lan"}
     with serving(served_db, home=tmp_path_factory.mktemp("guarded"), env=limits) as running:
         yield running
@@ -138,7 +138,7 @@ class TestToken:
 
 
 def shown(server: Server, request: bytes) -> tuple[list[bytes], bytes]:
-    """The status lines of all that comes back, and the body of the first, until the server closes."""
+    """The status lines of all responses, and the body of the first, until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), timeout=10) as caller:
         caller.sendall(request)
         answer = b"".join(iter(lambda: caller.recv(65_536), b""))
@@ -208,7 +208,7 @@ class TestWrongTokens:
     def test_after_ten_wrong_tokens_a_remote_address_is_refused_even_with_the_right_one(
         self, client: httpx2.Client
     ) -> None:
-        """A proxy on this machine says who asks; who is behind it cannot."""
+        """A proxy reports the address of the caller, who may be one of many behind it."""
         there, elsewhere = ({"x-forwarded-for": f"127.0.0.1, 192.0.2.{number}"} for number in (7, 8))
         codes = [client.get("api/v1/health", headers=WRONG | there).status_code for _ in range(11)]
         assert codes == [401] * 10 + [429]
@@ -237,7 +237,7 @@ class TestWrongTokens:
 
 
 def test_a_connection_that_sends_no_request_in_time_is_closed(served_db: Path, tmp_path: Path) -> None:
-    """Regression: a connection with nothing in it, or half a request, was kept for good."""
+    """Regression: a connection without a request, or with half of one, was never closed."""
     beginnings = {
         b"": b"",
         b"GET / HTTP/1.1\r\nHost: loc": b"",
@@ -291,7 +291,7 @@ def test_listening_beyond_this_machine_needs_a_token(kb: Kb, served_db: Path) ->
 def test_a_server_for_other_machines_accepts_ip_addresses_but_no_unknown_host_names(
     served_db: Path, tmp_path: Path
 ) -> None:
-    """A name may be made to lead here by whoever owns it; an address cannot."""
+    """The owner of a name can make it lead to this server; an IP address cannot be changed that way."""
     with serving(served_db, "--host", "0.0.0.0", home=tmp_path, env={"KEBAB_SERVE_TOKEN": TOKEN}) as running:
         port = running.url.rstrip("/").rpartition(":")[2]
         for host, status in (("192.0.2.7", 200), ("evil.example", 403)):

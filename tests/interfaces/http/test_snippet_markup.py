@@ -1,6 +1,4 @@
-"""The snippet of the page's list: 16 words, an ellipsis where it is cut, `<b>` around what matched, everything
-escaped.
-"""
+"""The snippet in the page's list: 16 words, an ellipsis where it is cut, matches in `<b>`, everything else escaped."""
 
 from __future__ import annotations
 

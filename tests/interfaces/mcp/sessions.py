@@ -1,6 +1,4 @@
-"""Real clients of the MCP server: the SDK's own, over stdio with a process of theirs, over HTTP, or without a process
-at all.
-"""
+"""Real clients of the MCP server: those of the SDK, over stdio with a new process, over HTTP, or in this process."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from tests.serving import serving as kb_serve
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """Of a process that sees nothing of the user's."""
+    """The environment for a process that sees no files or settings of the user."""
     places = {
         name: str(home / name.split("_")[1].lower()) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
     }
@@ -42,7 +40,7 @@ class Session:
         self.portal = portal
 
     def call(self, tool: str, /, **arguments: Any) -> CallToolResult:
-        """Whatever comes back; its structured part is what the tool's schema says, errors too."""
+        """The result of a tool call, also an error, after validation against the tool's output schema."""
         result: CallToolResult = self.portal.call(self.client.call_tool, tool, arguments)
         if tool in self.schemas():
             _validator(self, tool).validate(result.structured_content)
@@ -56,7 +54,7 @@ class Session:
         return found
 
     def fails(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """The error of a call that must not; its text says the same."""
+        """The error of a call that must fail; its text must contain the same message."""
         result = self.call(tool, **arguments)
         assert result.is_error, texts(result)
         error: dict[str, Any] = result.structured_content
@@ -67,7 +65,7 @@ class Session:
         return error
 
     def schemas(self) -> Mapping[str, Any]:
-        """The output schemas by tool, as they were listed."""
+        """The output schemas of the listed tools, by tool."""
         if not hasattr(self, "_schemas"):
             self._schemas = {tool.name: tool.output_schema for tool in self.portal.call(self.client.list_tools).tools}
         return self._schemas
@@ -84,7 +82,7 @@ def texts(result: CallToolResult) -> list[str]:
 
 @contextmanager
 def connected(server: Any, mode: str = "legacy") -> Iterator[Session]:
-    """A client of whatever the SDK connects to: a command, an address, or a server in this process."""
+    """A client of anything that the SDK connects to: a command, an address, or a server in this process."""
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(Client(server, mode=mode, read_timeout_seconds=60)) as client,
@@ -102,7 +100,7 @@ def over_stdio(database: Path, home: Path, *arguments: str, mode: str = "legacy"
 
 @contextmanager
 def serving(database: Path, home: Path, *arguments: str, **more: str) -> Iterator[Server]:
-    """kb serve on a free port: its address, and the process."""
+    """The address and the process of a kb serve on a free port."""
     with kb_serve(database, *arguments, home=home, env={"PYTHONWARNINGS": "error", **more}) as server:
         yield server
         server.stop(20)

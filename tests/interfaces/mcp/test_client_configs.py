@@ -1,4 +1,4 @@
-"""What `kb mcp install` prints: each client's form, with this installation and database, and nothing written."""
+"""What `kb mcp install` prints for each client, with this installation and database. It writes no file."""
 
 from __future__ import annotations
 

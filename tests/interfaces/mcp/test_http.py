@@ -1,6 +1,4 @@
-"""MCP over HTTP, at /mcp of `kb serve`: the same server, for several clients at once, behind the same checks as
-everything on the port.
-"""
+"""MCP over HTTP at /mcp of `kb serve`: the same tools, several clients at once, and the access checks of every address."""
 
 from __future__ import annotations
 

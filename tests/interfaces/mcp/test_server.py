@@ -1,6 +1,4 @@
-"""The server without a process around it: whatever is sent as arguments, however long a search takes, and when
-something breaks.
-"""
+"""The MCP server in this process: with any arguments, during slow searches, and after internal errors."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from kebab.wire.search import SearchResponseV1
 
 
 class TrickyService(Service):
-    """A real one, in which some queries do what a defect or a slow disk does."""
+    """A real service that fails or is slow for some queries."""
 
     def __init__(self, kb: kebab.KnowledgeBase, *, allow_write: bool = False) -> None:
         super().__init__(kb, allow_write=allow_write)
@@ -94,7 +92,7 @@ TOOLS = ["search", "fetch", "ask", "list_documents", "status", "resolve-library-
 def test_any_tool_arguments_get_an_answer_or_a_tool_error_and_the_session_continues(
     session: Session, tool: str, arguments: dict[str, Any]
 ) -> None:
-    """Every answer, error or not, is what the tool's schema says, can be sent, and is no defect of ours."""
+    """Every result fits the tool's output schema and can be sent, and no error is an internal one."""
     result = session.call(tool, **arguments)
     result.model_dump_json()
     if result.is_error:
@@ -207,7 +205,7 @@ def test_the_tool_ingest_is_listed_only_if_writing_is_allowed(corpus_db: Path) -
 
 
 def test_a_tool_result_names_a_limited_number_of_copies(tmp_path: Path) -> None:
-    """Regression: a hit names its copies, and hundreds of them were more than an agent takes."""
+    """Regression: a hit named hundreds of copies, more than an agent accepts."""
     for number in range(60):
         (tmp_path / f"{number}.md").write_text("# Licence\n\nAnybody may use the lamp.\n")
     with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:

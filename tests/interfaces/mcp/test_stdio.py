@@ -1,4 +1,4 @@
-"""`kb mcp` as an agent runs it: a process of its own, the protocol on stdin and stdout, and an end that leaves nothing
+"""`kb mcp` as an agent runs it: as a process with the protocol on stdin and stdout, which ends without leaving anything
 behind.
 """
 
@@ -155,7 +155,7 @@ def test_the_tool_status_returns_what_is_indexed(agent: Session) -> None:
 
 
 def test_library_tools_return_exactly_the_texts_that_agents_know(agent: Session) -> None:
-    """The known formats are the text of the tools, and their objects the structured part."""
+    """The text part has the formats that agents know; the structured part has the objects."""
     found = agent.call("resolve-library-id", libraryName="widget", userQuery="round gauges")
     assert texts(found) == [
         "1. Widget\n   Library ID: /acme/widget\n   Description: Gauges for dashboards\n"
@@ -188,7 +188,7 @@ def test_resolve_library_id_returns_at_most_limit_libraries(agent: Session) -> N
 
 
 def test_an_empty_list_of_libraries_is_reported_and_an_unknown_id_is_an_error(agent: Session) -> None:
-    """A name that fits nothing is an answer; an id that does not exist is a mistake."""
+    """A name without a match is an answer; an id that does not exist is an error."""
     assert len(agent.ask("resolve-library-id", libraryName="acme", limit=1)["libraries"]) == 1
     assert texts(agent.call("resolve-library-id", libraryName="zzzz")) == ["No libraries found matching your search."]
     assert texts(agent.call("query-docs", libraryId="/acme/widget", query="zzzz")) == [
@@ -318,7 +318,7 @@ def many_notes(folder: Path, count: int) -> Path:
 
 
 def test_the_tool_ingest_reports_progress_and_a_cancelled_ingest_can_be_continued(own_db: Path, tmp_path: Path) -> None:
-    """Two clients at once: one ingests, is cancelled and killed, and the other searches all the while."""
+    """One client ingests, is cancelled and killed, while another one searches."""
     notes = many_notes(tmp_path / "zebra", 3000)
     pid_file = tmp_path / "pid"
     server = ["-c", f'echo $$ > {pid_file}; exec "$@"', "sh", *command(own_db, "mcp", "--allow-write")]
