@@ -1,4 +1,4 @@
-"""A chat server on loopback that speaks both protocols, and misbehaves when told to."""
+"""A chat server on loopback that speaks both protocols and fails in chosen ways."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What the model says, in pieces, and what goes wrong."""
+    """A scripted response: what the model writes, in pieces, and which failure follows."""
 
     pieces: Sequence[Any] = ()
-    """Texts, or what a server sends instead."""
+    """Texts, or other JSON values that a server may send."""
     status: int = 200
     body: bytes | None = None
-    """Instead of a stream."""
+    """A body to send instead of a stream."""
     wait_s: float = 0.0
-    """Before every piece."""
+    """Seconds to wait before every piece."""
     breaks_off: bool = False
-    """After the last piece, without an end."""
+    """Whether the connection ends after the last piece without the end of the stream."""
     cut_off: bool = False
     error: str | None = None
-    """In the middle of the stream, after the pieces."""
+    """An error object to send after the pieces."""
 
 
 @dataclass
@@ -43,10 +43,10 @@ class ChatServer:
     script: list[Reply] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
     abandoned: threading.Event = field(default_factory=threading.Event)
-    """Set when whoever asked has gone before the end."""
+    """Set when the client disconnects before the end."""
 
     def said(self, number: int = -1) -> str:
-        """All that the model was told in a request."""
+        """All texts that a request sent to the model."""
         return "\n".join(message["content"] for message in self.requests[number].body["messages"])
 
 

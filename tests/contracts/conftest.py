@@ -26,7 +26,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture
 def corpus(case: Case, request: pytest.FixtureRequest) -> Iterator[Corpus]:
-    """In which nothing is yet."""
+    """An empty store."""
     made = Corpus(case(request))
     yield made
     made.close()
@@ -34,7 +34,7 @@ def corpus(case: Case, request: pytest.FixtureRequest) -> Iterator[Corpus]:
 
 @pytest.fixture(scope="module")
 def shared_corpus(case: Case, request: pytest.FixtureRequest) -> Iterator[Corpus]:
-    """One for a whole module of tests that only read."""
+    """One store for a module of tests that only read."""
     made = Corpus(case(request))
     yield made
     made.close()

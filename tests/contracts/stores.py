@@ -49,7 +49,7 @@ def sqlite_file(request: pytest.FixtureRequest) -> StoreSettings:
 
 
 def qdrant_server(request: pytest.FixtureRequest) -> StoreSettings:
-    """With two shards, whose answers it has to merge."""
+    """A Qdrant server whose collections have two shards, so that it must merge their results."""
     return _emptied("qdrant") or StoreSettings(url=request.getfixturevalue("one_node").address(_new_name()), shards=2)
 
 
@@ -59,7 +59,7 @@ def qdrant_cluster_of_three(request: pytest.FixtureRequest) -> StoreSettings:
 
 
 _EMPTIED: dict[int, list[StoreSettings]] = {}
-"""By the number of servers: collections of stores that are no more, which take a cluster seconds to make."""
+"""Emptied collections of former stores, by the number of servers: creating new ones takes a cluster seconds."""
 
 
 def _emptied(case: str) -> StoreSettings | None:
@@ -68,7 +68,7 @@ def _emptied(case: str) -> StoreSettings | None:
 
 
 def _put_back(settings: StoreSettings) -> bool:
-    """Whether nothing is left of a store but its empty collections, so that the next test may have them."""
+    """Empties a store for the next test, and returns whether nothing but its empty collections is left."""
     address = cluster_address_of(settings.url)
     client = Client(address)
     schema = Schema(client, StoreSettings())
@@ -93,14 +93,14 @@ CASES: dict[str, Case] = {"sqlite": sqlite_file, "qdrant": qdrant_server, "clust
 
 
 class Corpus:
-    """A store, and short ways to do and to ask what tests do and ask."""
+    """A store, with short functions for what tests write and ask."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self.settings = settings
         self.store = self.another()
 
     def another(self, *, korean: str = "bigrams", **settings: Any) -> Store:
-        """The same place, as another process would open it."""
+        """The same store, opened as by another process."""
         return open_store(Settings(store=self.settings._replace(**settings), analysis=AnalysisSettings(korean)))
 
     def open(self, models: EmbeddingModels | None = None) -> kebab.KnowledgeBase:
@@ -140,7 +140,7 @@ class Corpus:
         return self.write_all(make_document(path, *texts, **details))
 
     def write_all(self, *documents: IndexedDocument) -> int:
-        """In one call; sources that are not there are made."""
+        """Writes several documents in one call, with their sources if these are missing."""
         with self.writing() as writing:
             store = writing.documents()
             known = {source.name for source in store.sources()}
@@ -154,7 +154,7 @@ class Corpus:
             return writing.documents().remove(source, paths)
 
     def chunks(self) -> list[ChunkContext]:
-        """Of one's own documents, by path."""
+        """The chunks of the user's own documents, by path."""
         with self.catalog() as catalog:
             documents = sorted(catalog.all_documents(), key=lambda record: (record.path, record.source))
             return [chunk for record in documents for chunk in catalog.chunks_of(record.doc_id)]
@@ -163,11 +163,11 @@ class Corpus:
         return [(chunk.doc_path, chunk.text) for chunk in self.chunks()]
 
     def ids(self) -> dict[str, str]:
-        """Text → chunk id."""
+        """The chunk ids, by text."""
         return {chunk.text: chunk.chunk_id for chunk in self.chunks()}
 
     def note(self, folder: str, text: str, source: str = "notes") -> int:
-        """An empty text takes it away."""
+        """Adds a note to a source or folder; an empty text removes it."""
         with self.writing() as writing:
             notes = writing.notes()
             return (
@@ -190,7 +190,7 @@ class Corpus:
             return index.search(parse(query), match=match, filters=filters or SearchFilters(), limit=limit, **options)
 
     def search(self, query: str, *, match: str = "all", drop_stop_words: bool = False, **filters: Any) -> list[str]:
-        """The paths that answer, best first, each once."""
+        """The paths of the documents found, best first, each once."""
         found = self.matches(query, match=match, drop_stop_words=drop_stop_words, filters=SearchFilters(**filters))
         return list(dict.fromkeys(chunk.doc_path for chunk in self.read(found)))
 
@@ -208,8 +208,8 @@ class Corpus:
     # --- vectors
 
     def give(self, embedder: Embedder, vectors: Mapping[str, Any], *, primary: bool = True) -> None:
-        """Chunks, by their texts, get these vectors; equal vectors of several chunks are stored as those of different
-        texts.
+        """Gives vectors to chunks, which are named by their texts. Equal vectors of several chunks are stored as those
+        of different texts.
         """
         with self.writing() as writing:
             writer = writing.vectors()
@@ -222,8 +222,8 @@ class Corpus:
             writer.add(embedder, new, primary=primary)
 
     def embed(self, embedder: Embedder, *, settle: bool = True) -> tuple[int, int]:
-        """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector
-        there.
+        """Embeds pending chunks as an ingest does. Returns how many texts were embedded, and how many chunks used a
+        stored vector.
         """
         with self.writing() as writing:
             writer = writing.vectors()
@@ -259,7 +259,7 @@ class Corpus:
             )
 
     def closest(self, embedder: Embedder, text: str, limit: int = 3) -> list[str]:
-        """Texts of the chunks closest to this one."""
+        """The texts of the chunks closest to this vector."""
         texts = {chunk.chunk_id: chunk.text for chunk in self.chunks()}
         return [texts[match.chunk_id] for match in self.near(embedder, embedder.embed([text], "query")[0], limit)]
 

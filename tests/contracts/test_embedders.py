@@ -1,4 +1,4 @@
-"""What every embedder promises, whatever makes its vectors; a new provider is held to it by a line in CASES."""
+"""What every embedder must do. A new provider needs a line in CASES."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LONG = [
 
 
 class Case(NamedTuple):
-    """`settings` as the user writes them; `number`: which of the setting's models."""
+    """A model under test: the settings as a user writes them, and `number`, which of the setting's models it is."""
 
     settings: dict[str, Any]
     number: int = 0
@@ -74,7 +74,7 @@ class Made(NamedTuple):
     cache: Path
 
     def again(self) -> Embedder:
-        """The same one, not used yet."""
+        """The same model in a new, unused embedder."""
         return made_of(self.settings, self.number, self.cache)
 
 
@@ -86,7 +86,7 @@ def made_of(settings: dict[str, Any], number: int, cache: Path) -> Embedder:
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    """A server that speaks both protocols and makes a vector out of the hash of a text."""
+    """A server that speaks both protocols and makes vectors from hashes of the texts."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -120,7 +120,7 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def folder(model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sentence encoder as people download them: here the bundled graph under another name."""
+    """A folder with a sentence encoder as people download it: the bundled graph under another name."""
     made_of({"threads": 1}, 0, model_cache / "kebab").embed(["unpack"], "passage")
     target = tmp_path_factory.mktemp("folder") / "downloaded-model"
     target.mkdir()
@@ -143,7 +143,7 @@ def made(request: pytest.FixtureRequest, model_cache: Path, endpoint: str) -> Ma
 
 
 def test_every_vector_has_length_1_and_the_promised_dimension(made: Made) -> None:
-    """Empty, very long, in any script, or with half a character in it: nothing crashes, and nothing has no direction."""
+    """Texts that are empty, very long, in any script or with an unpaired surrogate have a vector with a direction."""
     for kind in get_args(EmbeddingKind):
         vectors = made.embedder.embed(TEXTS, kind)
         assert vectors.dtype == np.float32
@@ -158,9 +158,8 @@ def test_a_text_longer_than_the_model_reads_gets_a_vector(made: Made) -> None:
 
 
 def test_a_text_gets_the_same_vector_in_a_batch_as_alone(made: Made) -> None:
-    """Whatever else is in it and in whichever order; otherwise no vector could be cached.
-
-    Alone by an embedder that has seen no batch: for a few short texts some take a shorter way.
+    """Otherwise vectors could not be cached. "Alone" means an embedder that has seen no batch, because some use a
+    shortcut for a few short texts.
     """
     texts = [*TEXTS, LONG[1][:300], LONG[0][:900]]
     fresh = made.again()
@@ -204,7 +203,7 @@ print(json.dumps([embedder.fingerprint, list(vectors.shape), vectors.tobytes().h
 
 
 def test_the_fingerprint_is_model_version_and_dimension(made: Made) -> None:
-    """By it the store knows which vectors may be compared."""
+    """The store compares only vectors with the same fingerprint."""
     embedder = made.embedder
     assert embedder.fingerprint == f"{embedder.name}@{embedder.version}:{embedder.dimension}"
     assert embedder.name
@@ -222,7 +221,7 @@ def test_no_texts_give_no_rows(made: Made) -> None:
 
 
 def test_every_embedding_provider_has_a_case_in_this_file() -> None:
-    """A provider without a case here would be trusted without being tested."""
+    """A provider without a case here would be untested."""
     from kebab.embedding.models import _PROVIDERS
 
     assert {case.settings["model"].partition(":")[0] for case in CASES.values()} == set(_PROVIDERS)

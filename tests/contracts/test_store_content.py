@@ -1,4 +1,4 @@
-"""What a store gives back of what was written: all of it, exactly, so that another store can be made of it."""
+"""The content of a store is read back exactly as written, so that another store can be made from it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_time_of_the_last_ingest_of_a_source_can_be_set(corpus: Corpus) -> N
 
 
 def test_a_vector_is_read_back_bit_by_bit_and_as_primary_or_secondary(corpus: Corpus, toy: type[Toy]) -> None:
-    """Small numbers too: a float16 has as many digits there."""
+    """Also very small numbers, for which float16 has few digits."""
     corpus.write("a.md", "one", "two", "three")
     model = toy.embedder(dimension=64)
     vectors = np.random.default_rng(7).standard_normal((2, 64)) * np.logspace(-4, 0, 64)

@@ -1,5 +1,5 @@
-"""What every store promises of documents: edit, rename, delete, re-add, duplicates, two sources; and finding them again
-by their names.
+"""What every store must do with documents: edits, renames, deletions, duplicates, two sources, and finding documents by
+their names.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def test_documents_are_listed_by_source_and_path_a_page_at_a_time(corpus: Corpus
 
 
 def test_a_tag_is_listed_in_the_spelling_of_most_documents(corpus: Corpus) -> None:
-    """Regression: stores chose different spellings, and one could not be carried to the other."""
+    """Regression: stores chose different spellings, which migration could not copy."""
     spellings = {
         "a": ("ops", "Red"),
         "b": ("Ops", "red"),

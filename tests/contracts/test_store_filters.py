@@ -1,6 +1,4 @@
-"""Which documents may answer: each filter alone and together, with the same meaning in search by words, by vector, and
-in lists.
-"""
+"""Which documents pass each filter, alone and together; the same in lexical search, vector search and lists."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ EVERY = ["code.py", "en/deep/er.md", "en/one.md", "ko.md", "plain.txt"]
 
 
 class Embedder:
-    """All texts stand in one place: what is found depends on the filters alone."""
+    """A model that gives all texts the same vector, so that results depend on filters only."""
 
     name, version, dimension, fingerprint = "filters", "1", 4, "filters@1:4"
 
@@ -46,7 +44,7 @@ def filtered(shared_corpus: Corpus) -> Corpus:
 
 
 def found(corpus: Corpus, **filters: Any) -> list[str]:
-    """What search by words, search by vector and listing agree on."""
+    """The documents that lexical search, vector search and listing all find."""
     answer = sorted(corpus.search("word", **filters))
     chosen = SearchFilters(**filters)
     with corpus.catalog() as catalog:
@@ -89,7 +87,7 @@ def test_tags_are_matched_without_regard_to_case(filtered: Corpus) -> None:
 
 
 def test_a_tag_filter_includes_nested_tags(corpus: Corpus) -> None:
-    """As in Obsidian; and what would be a wildcard in LIKE is a letter like any other."""
+    """As in Obsidian. Wildcards of LIKE in a tag are ordinary letters."""
     corpus.write_all(
         corpus.document("liquid.md", "word", tags=["propulsion/liquid", "Propulsion/liquid/methane"]),
         corpus.document("whole.md", "word", tags=["propulsion"]),
@@ -114,7 +112,7 @@ def test_a_filter_may_have_any_number_of_tags(filtered: Corpus) -> None:
 
 
 def test_filters_are_applied_before_the_limit(corpus: Corpus) -> None:
-    """The filter works before the top k is taken, not on it."""
+    """A rare tag therefore finds its documents whatever the best k matches are."""
     corpus.write_all(
         *(corpus.document(f"{number}.md", "word word word") for number in range(60)),
         corpus.document("rare.md", "a long text in which the word stands once among many others", tags=["rare"]),

@@ -1,5 +1,5 @@
-"""What every store promises of libraries: a version is made beside the one that is searched, shares what it has in
-common with others, and is never seen half done; notes and libraries are searched apart.
+"""What every store must do with libraries: a new version is indexed beside the searched one, shares documents with
+others, and is never visible in part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Files = Mapping[str, str]
 def library_document(
     corpus: Corpus, library_id: str, making: Making, path: str, text: str, **details: Any
 ) -> IndexedDocument:
-    """Its id follows from what it is: the same in every version that has it."""
+    """A document whose id depends on its content, so that it is the same in every version that has it."""
     document = corpus.document(
         path, *text.split("\n\n"), source=making.source, doc_id=document_id(library_id, f"{path} {text}"), **details
     )
@@ -41,7 +41,7 @@ def library_document(
 
 
 def begin(corpus: Corpus, writing: Writing, library: Library, tag: str | None, files: Files, **details: Any) -> Making:
-    """A version with all of these files, which is not finished."""
+    """A version with these files whose indexing is not finished."""
     libraries = writing.libraries()
     libraries.describe(library)
     making = libraries.begin(library.library_id, tag, f"commit of {tag}")

@@ -1,6 +1,4 @@
-"""What every store promises of notes on sources and folders: their words are words of every passage below, and of no
-other.
-"""
+"""What every store must do with notes on sources and folders: their words find every passage below and no other."""
 
 from __future__ import annotations
 

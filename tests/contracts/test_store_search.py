@@ -1,6 +1,4 @@
-"""The whole program over every store: ingest, search in each mode, pages, neighbours, suggestions, libraries, verify,
-and what was changed.
-"""
+"""The whole program on every store: ingest, search in each mode, pages, neighbours, suggestions, libraries and verify."""
 
 from __future__ import annotations
 
@@ -163,7 +161,7 @@ def test_verify_health_and_statistics_report_a_sound_store(kb: kebab.KnowledgeBa
 def test_a_cursor_stays_valid_while_a_new_text_has_no_vector_yet(
     corpus: Corpus, tmp_path: Path, toy: type[Toy]
 ) -> None:
-    """Regression: in a cluster the version named a model without vectors, until the next text came."""
+    """Regression: in a cluster the index version named a model without vectors until the next text came."""
     for number in range(12):
         (tmp_path / f"{number:02}.md").write_text(
             f"# Note {number}\n\nOil for the dial number {number}.\n", encoding="utf-8"
@@ -228,7 +226,9 @@ def test_text_in_latin_script_does_not_care_which_model_reads_the_others(
         assert kb.ingest().vectors_made == 0
 
 
-def test_a_page_is_full_although_equal_passages_are_far_apart_in_the_list(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
+def test_a_page_is_full_although_equal_passages_are_far_apart_in_the_list(
+    corpus: Corpus, tmp_path: Path, toy: type[Toy]
+) -> None:
     """Copies that stand far apart in the list are hits of their own, so that no page loses one."""
     weather = "amber birch cedar delta ember fjord grove harbor island jungle kernel lagoon meadow nickel orchid pepper quartz river".split()
     for number, place in enumerate(("mountains", "sea", "desert", "lake", "hills", "plain")):
@@ -274,9 +274,7 @@ def test_changed_files_are_read_again_and_missing_files_removed(corpus: Corpus, 
 def test_a_search_of_own_documents_never_finds_a_library(
     corpus: Corpus, tmp_path: Path, word: str, like_it: str, options: dict[str, Any]
 ) -> None:
-    """Regression: these words have the same number in a store that numbers them, one in notes and the other one in
-    libraries.
-    """
+    """Regression: in a store that numbers its terms, a word of a library had the same number as a word of a note."""
     docs, own = tmp_path / "widget", tmp_path / "own"
     docs.mkdir()
     own.mkdir()

@@ -1,5 +1,5 @@
-"""What every store promises of vectors: which chunks need one, that a text is embedded once, what is close, and what
-part has some.
+"""What every store must do with vectors: which chunks need one, embedding a text once, finding close ones, and
+counting.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_chunks_by_key_returns_only_chunks_that_still_exist(corpus: Corpus, word
 
 
 def test_a_chunk_is_pending_until_it_has_a_vector_in_its_primary_space(corpus: Corpus, toy: type[Toy]) -> None:
-    """A vector of another model, or one that is there for other languages' questions, does not count."""
+    """A vector of another model, or of a secondary space, does not count."""
     first, second, former = (toy.embedder(name, dimension=16) for name in ("first", "second", "former"))
     corpus.write("a.md", "one", "two", "three")
     corpus.give(first, {"one": EYE[0]})
@@ -194,7 +194,7 @@ def test_vector_search_returns_the_closest_chunks_first_with_their_cosines(corpu
 
 
 def test_equal_similarities_are_ordered_by_chunk_id(corpus: Corpus, words: WordEmbedder) -> None:
-    """The same everywhere, so that a fusion of ranks is the same every time."""
+    """Otherwise the fusion of ranks would differ from run to run."""
     texts = [f"text {number}" for number in range(30)]
     corpus.write("a.md", *texts)
     corpus.give(words, {text: EYE[int(number % 3 == 1)] for number, text in enumerate(texts)})
@@ -206,7 +206,7 @@ def test_equal_similarities_are_ordered_by_chunk_id(corpus: Corpus, words: WordE
 
 
 def test_search_may_be_restricted_to_primary_or_to_secondary_vectors(corpus: Corpus, words: WordEmbedder) -> None:
-    """English text under a Korean title is found by Korean words too, so it counts as one of the question's own script."""
+    """English text under a Korean title is found by Korean words too, so its primary space is that of Korean text."""
     corpus.write_all(
         corpus.document("a.md", "primary", "secondary"), corpus.document("b.md", "english text", title="한국어")
     )
@@ -226,7 +226,7 @@ def test_search_may_be_restricted_to_primary_or_to_secondary_vectors(corpus: Cor
 
 
 def test_a_query_of_one_space_finds_no_vector_of_another(corpus: Corpus, toy: type[Toy]) -> None:
-    """Each has its own vectors, dimension and version, and a query of one sees nothing of the other."""
+    """Each space has its own vectors, dimension and version."""
     one, other, newer = (
         toy.embedder("one", dimension=16),
         toy.embedder("other", dimension=24),
@@ -250,7 +250,7 @@ def test_a_query_of_one_space_finds_no_vector_of_another(corpus: Corpus, toy: ty
 
 
 def test_the_middle_of_several_chunks_is_the_normalised_mean_of_their_vectors(corpus: Corpus, toy: type[Toy]) -> None:
-    """Taken in the primary space of most of them."""
+    """The mean is taken in the space that is primary for most of the chunks."""
     latin, everything, new = (
         toy.embedder("latin", dimension=4),
         toy.embedder("everything", dimension=6),
@@ -304,7 +304,7 @@ def test_chunks_with_and_without_a_vector_are_counted_until_all_have_one(
 def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(
     corpus: Corpus, toy: type[Toy], words: WordEmbedder
 ) -> None:
-    """Vectors of a model that is not in use are as good as none."""
+    """Vectors of a model that is no longer used are ignored in searches."""
     corpus.write("a.md", "one", "two")
     former, older = toy.embedder("former", dimension=24), toy.embedder("words", version="0", dimension=16)
     for embedder in (former, older):

@@ -1,5 +1,5 @@
-"""What every store promises of search by words: what matches, in which order, page by page, and how near a misspelt
-word is.
+"""What every store must do in lexical search: which chunks match, in which order and pages, and which words are near a
+misspelt one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ PHRASES_AND_OPERATORS = [
 
 
 def test_phrases_and_operators_keep_their_meaning_with_match_all_and_any(words: Corpus) -> None:
-    """An operator and a phrase mean the same whichever way bare words are matched."""
+    """Operators and phrases mean the same with match=all and match=any."""
     for match in ["all", "any"]:
         for query, expected in PHRASES_AND_OPERATORS:
             assert paths(words, query, match=match) == expected, query

@@ -1,5 +1,5 @@
-"""What every store promises as a whole: who may read and write when, what a killed writer leaves, and how it is checked
-and kept up.
+"""What every store must do as a whole: concurrent readers and writers, recovery after a killed writer, checks and
+maintenance.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ with corpus.writing() as writing:
 
 
 def writer(corpus: Corpus, what: str) -> subprocess.Popen[str]:
-    """Another process, which has begun to write."""
+    """Another process that has begun to write."""
     settings = json.dumps(corpus.settings._asdict())
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, settings, what],
@@ -187,7 +187,7 @@ def test_another_writer_can_write_after_an_error(corpus: Corpus) -> None:
 
 
 def test_a_killed_writer_leaves_whole_documents_and_loses_none_that_were_acknowledged(corpus: Corpus) -> None:
-    """Whatever it was doing: the next writer puts it right."""
+    """The next writer repairs everything, whatever the killed one was doing."""
     corpus.write("kept.md", "stays")
     process = writer(corpus, "write")
     assert process.stdout is not None

@@ -195,7 +195,9 @@ def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, retriever: Lexical
         assert hit.citation.content_hash == sha256(hit.text.encode()).hexdigest()
 
 
-def test_with_full_text_the_text_of_a_hit_is_the_whole_chunk_and_the_snippet_a_part_of_it(retriever: LexicalRetriever) -> None:
+def test_with_full_text_the_text_of_a_hit_is_the_whole_chunk_and_the_snippet_a_part_of_it(
+    retriever: LexicalRetriever,
+) -> None:
     hit = retriever.search(SearchQuery("workspace", full_text=True))[0]
     assert hit.text == "# Workspace\n\nA cargo workspace groups several packages."
 
@@ -345,7 +347,9 @@ def test_match_auto_lists_passages_with_all_words_before_those_with_some(retriev
 @pytest.mark.parametrize(
     ("query", "others"), [("C++", "C here"), ("--force", "force here"), ("_private", "private me")]
 )
-def test_punctuation_of_a_name_counts_although_the_index_has_none(retriever_of: Retrieve, query: str, others: str) -> None:
+def test_punctuation_of_a_name_counts_although_the_index_has_none(
+    retriever_of: Retrieve, query: str, others: str
+) -> None:
     short = {f"{number}.md": f"{others} {number}\n" for number in range(150)}
     long = "Many words about something else stand in this note.\n" * 20 + f"And here is {query} for once.\n"
     assert found(retriever_of({**short, "long.md": long}), query, match="auto")[0] == "long.md"
@@ -558,7 +562,9 @@ def test_a_query_without_words_gives_no_hits(retriever: LexicalRetriever, text: 
     assert retriever.search(SearchQuery(text, match="auto")) == []
 
 
-def test_an_empty_corpus_or_no_match_gives_an_empty_list_and_no_error(tmp_path: Path, retriever: LexicalRetriever) -> None:
+def test_an_empty_corpus_or_no_match_gives_an_empty_list_and_no_error(
+    tmp_path: Path, retriever: LexicalRetriever
+) -> None:
     assert retriever.search(SearchQuery("zzzzzz")) == []
     Database(tmp_path / "empty.sqlite").writer().close()
     with retriever_on(tmp_path / "empty.sqlite") as empty:

@@ -1,4 +1,4 @@
-"""A real database file on disk."""
+"""A real database file, with short functions for what tests write and ask."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kebab.store.sqlite.vectors import SqliteVectorStore
 
 
 class Shelf:
-    """A database with its one writing connection."""
+    """A database and its one writing connection."""
 
     def __init__(self, path: Path, korean: str = "bigrams") -> None:
         self.path = path
@@ -57,11 +57,11 @@ class Shelf:
         )
 
     def chunk_rows(self) -> dict[str, int]:
-        """Text → row id."""
+        """The row id of each chunk, by its text."""
         return dict(self.rows("SELECT text, id FROM chunks"))
 
     def matching(self, expression: str) -> list[int]:
-        """Row ids that raw FTS5 finds."""
+        """The row ids that a raw FTS5 expression finds."""
         return [
             row
             for (row,) in self.rows(
@@ -70,7 +70,7 @@ class Shelf:
         ]
 
     def search(self, query: str, *, match: str = "all", drop_stop_words: bool = False, **filters: Any) -> list[str]:
-        """The paths that answer, best first, each once."""
+        """The paths of the documents found, best first, each once."""
         index = SqliteLexicalIndex(self.connection, korean_analysis=self.korean)
         found = index.search(
             parse(query), match=match, drop_stop_words=drop_stop_words, filters=SearchFilters(**filters), limit=1000
@@ -90,8 +90,8 @@ class Shelf:
         return SqliteVectorStore(self.connection)
 
     def give(self, embedder: Embedder, vectors: Mapping[int, Any], *, primary: bool = True) -> None:
-        """Chunks, by their rows, get these vectors; equal vectors of several chunks are stored as those of different
-        texts.
+        """Gives vectors to chunks, which are named by their rows. Equal vectors of several chunks are stored as those
+        of different texts.
         """
         new = [
             NewVector(sha256(f"{embedder.name} {row}".encode()).digest()[:16], vector, [row])
@@ -102,7 +102,7 @@ class Shelf:
     def closest(
         self, space: str, query: Any, *, filters: SearchFilters | None = None, primary: bool | None = None
     ) -> list[tuple[str, float]]:
-        """Chunk id and cosine of all chunks of a space, best first: brute force over the rows as they are stored."""
+        """Chunk ids and cosines of all chunks of a space, best first, computed from every stored row."""
         documents = {row for (row,) in self.rows(*self._filter(filters))} if filters else None
         chunks, owners, primaries, matrix = self._stored_vectors(space)
         cosines = matrix @ np.asarray(query, np.float64) if len(chunks) else np.zeros(0)
@@ -113,8 +113,8 @@ class Shelf:
         return list(zip(chunks[kept][order].tolist(), cosines[kept][order].tolist(), strict=True))
 
     def _stored_vectors(self, space: str) -> tuple[Any, ...]:
-        """Chunk ids, rows of their documents, whether this is their primary space, and vectors; read once, until something is
-        written.
+        """Chunk ids, rows of their documents, whether this is their primary space, and vectors. Read once, until
+        something is written.
         """
         state = (space, self.connection.total_changes())
         if self._read[:1] != (state,):
@@ -138,7 +138,7 @@ class Shelf:
         return sql, bindings
 
     def check_codes(self) -> None:
-        """Every vector of a space that has codes has its own, and nothing else has."""
+        """Checks that in a space with codes exactly the stored vectors have codes."""
         for space, dimension, centre in self.rows("SELECT id, dimension, centre FROM embedding_spaces"):
             stored = dict(self.rows("SELECT id, vector FROM vectors WHERE space_id = ?", (space,)))
             coded: dict[int, bytes] = {}
@@ -162,11 +162,13 @@ class Shelf:
                 assert not bits[dimension:].any()
 
     def check_text_index(self) -> None:
-        """Raises when the text index is not exactly that of the chunks: rank 1 compares them."""
+        """Checks that the text index equals that of the chunks."""
         self.connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
 
     def reopen(self) -> None:
-        """Nothing cached: as another process would see the file, also one that was damaged and is to be rebuilt."""
+        """Opens the file again without cached state, as another process would, also a damaged file that is to be
+        rebuilt.
+        """
         self.connection.close()
         self.connection = self.database.writer(mending=True)
         self.store = SqliteDocumentStore(self.connection, korean_analysis=self.korean)
@@ -184,13 +186,13 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 
 @pytest.fixture(scope="session")
 def new_shelf(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Shelf]:
-    """For fixtures that many tests share."""
+    """A function that makes databases, for fixtures that many tests share."""
     return lambda name: Shelf(tmp_path_factory.mktemp(name) / "kebab.sqlite")
 
 
 @pytest.fixture(scope="module")
 def shared_shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
-    """One for a whole module of tests that only read, or that do not mind the writes of the others."""
+    """One database for a module of tests that only read, or that do not depend on each other's writes."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf") / "kebab.sqlite")
     yield shelf
     shelf.close()

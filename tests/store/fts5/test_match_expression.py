@@ -1,4 +1,4 @@
-"""QueryTree → FTS5: what each kind of operand becomes, and that FTS5 accepts it whatever was typed."""
+"""The FTS5 expression of each kind of query tree; FTS5 accepts the expression of any typed text."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_stop_words_are_dropped_unless_the_query_has_no_other_words(corpus: Shel
 
 
 def test_a_prefix_with_a_star_becomes_the_word_or_the_known_words_that_begin_with_it(corpus: Shelf) -> None:
-    """Section 3.2"""
+    """FTS5's own prefix search would not find stems."""
     assert build(corpus, "install*") == '("install")'  # installation has the same stem
     assert build(corpus, "installat*") == '("installat" OR "installation")'
     assert build(corpus, "zzz*") == '("zzz")'
@@ -148,7 +148,7 @@ def test_a_mixed_query_finds_both_scripts(corpus: Shelf) -> None:
 @pytest.mark.parametrize("operator", ["AND", "OR", "NOT"])
 @pytest.mark.parametrize("count", [2, 30, 128, 300])
 def test_long_chains_of_operators_are_accepted(corpus: Shelf, operator: str, count: int) -> None:
-    """FTS5's parser has a small stack; a chain of the same operator must not nest."""
+    """The parser of FTS5 has a small stack, so chains of one operator must not nest."""
     query = f" {operator} ".join(f"w{number}" for number in range(count))
     for match in ("all", "any"):
         assert corpus.search(query, match=match) == []
@@ -233,11 +233,11 @@ trees: st.SearchStrategy[QueryTree] = st.recursive(
 def test_fts5_accepts_the_expression_of_every_query_tree(
     shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
 ) -> None:
-    """Also a Not whose left side is empty, an And of nothing, a phrase of quotes."""
+    """Also trees that no query gives: a Not without its left side, an empty And, a phrase of quotes."""
     accepted(shared_corpus, tree, match, drop, ahead)
 
 
 def test_a_korean_word_of_one_syllable_is_searched_together_with_other_words(shelf: Shelf) -> None:
-    """Regression: left out for being so short, 물 and 차 were found nowhere."""
+    """Regression: 물 and 차 were left out for being short, and found nowhere."""
     shelf.write("a.md", "물에 찻잎을 넣는다")
     assert shelf.search("물 비등점", match="any", drop_stop_words=True) == ["a.md"]

@@ -1,6 +1,4 @@
-"""The terms that an expression looks for, and passages checked by the expression itself: both agree with the index they
-stand in for.
-"""
+"""The terms that an expression looks for, and the check of a passage by the expression: both agree with a real index."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def latin(*stems: str) -> list[IndexTerm]:
 
 
 def test_wanted_terms_are_stems_counted_as_often_as_the_query_has_them(corpus: Shelf) -> None:
-    """FTS5 adds up the rank of every quoted text: run and running count twice for one stem, the same word only once."""
+    """FTS5 adds the ranks of all quoted texts: run and running count twice for one stem, the same word only once."""
     assert list(wanted(corpus, "Running run git git").flat()) == latin("run", "run", "git")
     assert wanted(corpus, "user-agent").phrases == (tuple(latin("user")), tuple(latin("agent")))
     assert wanted(corpus, "user-agent", "all").phrases == (tuple(latin("user", "agent")),)

@@ -1,4 +1,4 @@
-"""Talking to servers: what fails says what failed, and one of several servers is enough."""
+"""Requests to Qdrant servers: errors say what failed, and one reachable server of several is enough."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def client_of(address: str, api_key: str = "") -> Iterator[Client]:
 
 @contextmanager
 def pretending(body: bytes, status: int = 200) -> Iterator[int]:
-    """A server that gives this answer to everything; its port."""
+    """The port of a server that gives this response to every request."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -64,7 +64,7 @@ def pretending(body: bytes, status: int = 200) -> Iterator[int]:
 
 @contextmanager
 def self_signed() -> Iterator[tuple[Path, Path]]:
-    """A certificate for 127.0.0.1, and its key, where the server can read them."""
+    """The paths of a certificate for 127.0.0.1 and its key, which the server can read."""
     own = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
     now = datetime.now(UTC)
@@ -109,7 +109,7 @@ def raft(commit: int, pending: int = 0) -> bytes:
     ],
 )
 def test_the_server_that_has_applied_most_changes_is_preferred(said: list[bytes], most_recent: int) -> None:
-    """A server that was away knows soon what it missed, and has not done it yet."""
+    """A server that was unreachable for a while knows what it missed before it has applied it."""
     with ExitStack() as servers:
         ports = [servers.enter_context(pretending(body)) for body in said]
         client = servers.enter_context(client_of(f"qdrant://{','.join(f'127.0.0.1:{port}' for port in ports)}/notes"))
@@ -118,7 +118,7 @@ def test_the_server_that_has_applied_most_changes_is_preferred(said: list[bytes]
 
 
 def test_an_earlier_request_does_not_undo_the_choice_of_a_server() -> None:
-    """Regression: a search that was under way turned everybody back to the server that it had asked."""
+    """Regression: a running search made all later requests use the server that it had asked first."""
     asked, may_answer = threading.Event(), threading.Event()
 
     class Slow(Client):
@@ -145,9 +145,7 @@ def test_an_earlier_request_does_not_undo_the_choice_of_a_server() -> None:
 def test_commands_that_write_or_check_ask_the_most_recent_server(
     one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """Regression: a server that had just come back was asked, and checks, copies and deletions missed what it had
-    missed.
-    """
+    """Regression: a server that had just returned was asked, so checks, copies and deletions lacked what it had missed."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Apples\n\nApples are red.\n")
     asked: list[str] = []

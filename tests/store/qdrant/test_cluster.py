@@ -1,4 +1,4 @@
-"""A cluster of three: any server may go for a while, and nothing is lost, doubled, or not found."""
+"""A cluster of three servers: any one may be away for a while without documents lost, stored twice or not found."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def knowledge_base(three_nodes: Sequence[QdrantNode]) -> Iterator[kebab.Knowledg
 
 
 class Searching(threading.Thread):
-    """Searches all the time, and records what went wrong."""
+    """A thread that searches without pause and records errors."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Searching(threading.Thread):
 def test_killing_a_server_during_ingest_and_search_loses_nothing(
     knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
 ) -> None:
-    """The last one seldom leads the cluster; `test_faults` kills the leader."""
+    """This test kills the last server, which rarely leads the cluster; `test_faults` kills the leader."""
     knowledge_base.ingest(write(tmp_path / "plums", PLUMS, "plums and quinces"))
     apples = write(tmp_path / "apples", APPLES, "apples and pears")
     searching = Searching(knowledge_base.address)
@@ -100,7 +100,7 @@ def test_killing_a_server_during_ingest_and_search_loses_nothing(
 
 
 def test_words_are_counted_once_with_several_replicas(knowledge_base: kebab.KnowledgeBase, tmp_path: Path) -> None:
-    """Regression: asked of most replicas, servers add up what each of them counts."""
+    """Regression: a count that most replicas answer is the sum of their counts."""
     words = " ".join(f"word{number}" for number in range(700))
     knowledge_base.ingest(write(tmp_path / "plums", 3, words), embed=False)
     knowledge_base.rebuild_fts()

@@ -34,7 +34,7 @@ _FILES = 120
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Sequence[QdrantNode]]:
-    """A cluster of this module's own, because its servers are killed."""
+    """A cluster for this module only, because its servers are killed."""
     with qdrant_cluster(3) as nodes:
         yield nodes
 
@@ -51,7 +51,7 @@ def _notes(folder: Path, count: int, first: int = 0) -> Path:
 
 
 def _all_found(address: str, count: int) -> None:
-    """Every document once, with all its chunks, and the store whole."""
+    """Checks that every document is found once with all its chunks, and that the store is sound."""
     with kebab.open(address, **_SETTINGS) as kb:
         records = kb.documents()
         assert sorted(record.path for record in records) == [f"{number:03}.md" for number in range(count)]
@@ -65,7 +65,7 @@ def _all_found(address: str, count: int) -> None:
 
 
 def _is_settled(nodes: Sequence[QdrantNode], name: str) -> bool:
-    """Whether every replica of every shard is active, and all servers count the same."""
+    """Whether every replica of every shard is active, and all servers count the same number of points."""
     for collection in [
         one["name"] for one in nodes[0].get("/collections")["collections"] if one["name"].startswith(f"{name}.")
     ]:
@@ -83,7 +83,7 @@ def _is_settled(nodes: Sequence[QdrantNode], name: str) -> bool:
 
 
 class _Searching:
-    """Searches all the time, and records what went wrong."""
+    """A thread that searches without pause and records errors."""
 
     def __init__(self, address: str) -> None:
         self.answers = 0
@@ -148,8 +148,8 @@ def _ingested(address: str, notes: Path) -> None:
 
 
 def test_writing_continues_while_a_server_stays_away(cluster: Sequence[QdrantNode], tmp_path: Path) -> None:
-    """Regression: as soon as the others had agreed that it was gone, most copies of the catalog were said to be too
-    few.
+    """Regression: once the other servers had agreed that it was gone, writing failed for lack of replicas of the
+    catalog.
     """
     address = cluster_address(cluster, "away")
     notes = _notes(tmp_path / "notes", 10)
@@ -208,7 +208,7 @@ def test_a_killed_ingest_is_completed_by_the_next(cluster: Sequence[QdrantNode],
 
 @contextmanager
 def _between(node: QdrantNode) -> Iterator[Any]:
-    """A wire to the server that can be cut: what is under way when it is, never arrives whole."""
+    """A proxy in front of the server that can cut the connection within a request."""
     listener = socket.create_server(("127.0.0.1", 0))
     wire = _Wire(listener, node.http_port)
     thread = threading.Thread(target=wire.run, daemon=True)
@@ -222,7 +222,7 @@ class _Wire:
         self.port = listener.getsockname()[1]
         self.cuts = 0
         self.cut_after: int | None = None
-        """Bytes of a request; None to let all pass."""
+        """After how many bytes of a request to cut the connection; None to pass everything."""
         self._listener = listener
         self._target = port
 

@@ -1,4 +1,4 @@
-"""What a point is called, and what searches are told of libraries."""
+"""The ids of points, and what searches know about libraries."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def test_any_text_as_chunk_id_gives_a_valid_point_id(text: str) -> None:
 
 
 def test_counts_are_written_before_vectors_are_made(one_node: QdrantNode, tmp_path: Path, toy: type[Toy]) -> None:
-    """Regression: while vectors were made, for hours perhaps, searches did not know how rare words are, and doctor
-    called that a fault.
-    """
+    """Regression: until all vectors were made, searches did not know how rare words are, and doctor reported a fault."""
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     seen: list[tuple[int, list[str]]] = []
 
@@ -76,7 +74,7 @@ def tells_of_libraries(kb: kebab.KnowledgeBase) -> Any:
 
 
 def near(reading: Reading, toy: type[Toy]) -> set[str]:
-    """The paths of what is close to anything, as a hit would have them."""
+    """The paths of the chunks closest to any vector."""
     model = toy.embedder()
     vector = model.embed(["widget"], "query")[0]
     found = reading.vectors().search(model.fingerprint, vector, filters=SearchFilters(), limit=100)

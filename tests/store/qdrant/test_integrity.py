@@ -31,9 +31,7 @@ NOTES = {
 
 
 class Broken:
-    """A knowledge base that is whole at the beginning and the end of every test, and direct access to its
-    points.
-    """
+    """A knowledge base that is sound at the beginning and the end of each test, with direct access to its points."""
 
     def __init__(self, node: QdrantNode, folder: Path) -> None:
         self.name = f"whole-{uuid4().hex[:8]}"
@@ -124,7 +122,7 @@ def test_verify_checks_everything(broken: Broken) -> None:
 
 
 def test_a_wrong_flag_for_libraries_is_reported_and_repaired(broken: Broken) -> None:
-    """Where there is none, searches of one's own documents do not ask for them to be left out."""
+    """If the flag is false, searches of the user's own documents do not exclude libraries."""
     [meta] = broken.points("catalog", what="meta")
     assert meta["payload"]["libraries"] is True
     broken.say("catalog", meta, libraries=False)
@@ -162,7 +160,7 @@ def test_a_chunk_with_another_text_is_read_again(broken: Broken) -> None:
 
 @pytest.mark.parametrize("damage", [{"spans": []}, {"text_hash": "00"}], ids=["no place", "another hash"])
 def test_a_chunk_that_lost_its_place_or_hash_is_read_again(broken: Broken, damage: dict[str, Any]) -> None:
-    """Regression: verify ended with a traceback, or found all in order."""
+    """Regression: verify ended with a traceback, or reported no fault."""
     broken.say("chunks", broken.chunk("c.md"), **damage)
     faults = broken.faults()
     assert "notes:c.md" in faults["documents"].message
@@ -213,7 +211,7 @@ NOT_PROVED = {
     "mark",
     "body",
 }
-"""What nothing else follows from, and a text that can still be read."""
+"""Fields that no other stored value depends on, so that their damage cannot be detected."""
 
 
 def altered(value: Any) -> Any:
@@ -233,7 +231,7 @@ def altered(value: Any) -> Any:
 def test_every_damaged_field_is_reported_and_read_again(
     one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collection: str, how: str
 ) -> None:
-    """A note for each part of a point's payload, which is then damaged in that of this note."""
+    """Each part of a point's payload is damaged in the point of one note."""
     monkeypatch.setattr(integrity, "_SHOWN", 1000)
     broken = Broken(one_node, tmp_path)
     (tmp_path / "first.md").write_text(NOTES["c.md"])
@@ -304,7 +302,9 @@ def test_a_lost_field_of_the_description_is_reported(broken: Broken, lost: str, 
 
 @pytest.mark.parametrize("lost", ["terms", "chunks", "alias", "documents"])
 def test_a_lost_collection_is_named_and_created_again(one_node: QdrantNode, tmp_path: Path, lost: str) -> None:
-    """Regression: it was called deleted, or even whole, and nothing that was recommended helped."""
+    """Regression: verify reported the knowledge base as deleted or even sound, and the recommended commands did not
+    help.
+    """
     broken = Broken(one_node, tmp_path)
     (tmp_path / "c.md").write_text(NOTES["c.md"])
     broken.kb.ingest(tmp_path, name="notes")
@@ -348,7 +348,7 @@ def test_a_chunk_without_a_document_is_deleted(broken: Broken) -> None:
 
 
 def test_a_chunk_with_the_wrong_point_id_is_read_again(broken: Broken) -> None:
-    """Regression: hybrid search did not find it any more, and verify found all in order."""
+    """Regression: hybrid search no longer found the chunk, and verify reported no fault."""
     chunk = broken.chunk("c.md")
     broken.put("chunks", {**chunk, "id": f"{'f' if chunk['id'][0] != 'f' else '0'}{chunk['id'][1:]}"})
     broken.delete("chunks", chunk)
@@ -361,7 +361,9 @@ def test_a_chunk_with_the_wrong_point_id_is_read_again(broken: Broken) -> None:
 
 @pytest.mark.parametrize("collection", ["catalog", "documents", "chunks", "terms"])
 def test_no_written_field_counts_as_damaged(broken: Broken, collection: str) -> None:
-    """Regression: the address of a library's repository is a text, and was taken for what a source has by that name."""
+    """Regression: the address of a library's repository is a text, while the field of that name of a source is an
+    object.
+    """
     with broken.kb.session.store.writing("a test") as writing:
         (library,) = broken.kb.libraries.all()
         writing.libraries().describe(library._replace(repository="https://example.org/widget.git", branch="main"))
@@ -389,7 +391,7 @@ def _damaged_values(broken: Broken) -> Iterator[tuple[str, Any, str, Any]]:
 
 
 def test_a_damaged_value_causes_no_traceback(broken: Broken) -> None:
-    """Regression: kb verify and kb doctor failed with a traceback while they looked for the damage."""
+    """Regression: kb verify and kb doctor failed with a traceback while they searched for the damage."""
     kb = broken.kb
     searches = [lambda: kb.search("apples"), lambda: kb.search("widget", library="/acme/widget")]
     readers: dict[str, list[Callable[[], object]]] = {
@@ -512,7 +514,7 @@ def test_a_lost_word_of_the_vocabulary_is_added_again(broken: Broken) -> None:
 
 
 def test_a_word_without_its_beginnings_is_added_again(broken: Broken) -> None:
-    """Regression: that it was there was enough."""
+    """Regression: it was enough that the word itself was stored."""
     [word] = (point for point in broken.points("terms") if point["payload"].get("word") == "cherries")
     broken.say("terms", word, begins=[])
     fault = broken.faults()["vocabulary"]

@@ -1,5 +1,5 @@
-"""A writer that ends anywhere leaves nothing that the next one does not put in order: no document lost or doubled, all
-counts right.
+"""After a writer was interrupted anywhere, the next one repairs everything: no document is lost or stored twice, and
+all counts are right.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ AFTER = [("a.md", ["apples are red", "apples are sweet"]), ("c.md", ["cherries a
 
 
 class Killed(BaseException):
-    """As SIGKILL: nothing is done any more."""
+    """Ends the writer as SIGKILL does: nothing of it continues."""
 
 
 class DyingClient(Client):
-    """Ends before the request of this number that changes something; so everything before it is done."""
+    """A client that ends before the changing request of this number; all earlier requests are done."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -75,8 +75,8 @@ def store(one_node: QdrantNode) -> Iterator[QdrantStore]:
 
 
 class StoppedClient(Client):
-    """Stands still at the change of this number, as a process that is stopped: nothing of it goes on, not even renewing
-    the lease.
+    """A client that stops at the changing request of this number, as a stopped process does: even its lease is not
+    renewed.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -133,7 +133,7 @@ def texts(store: QdrantStore) -> dict[str, list[str]]:
 
 
 def check_counts(store: QdrantStore) -> None:
-    """All stored counts are right."""
+    """Checks that all stored counts are right."""
     with store.reading() as reading:
         assert reading is not None
         schema, state = reading._schema, reading._state
@@ -199,7 +199,7 @@ def write_after(store: QdrantStore) -> None:
 
 
 def make_room_for_vectors(store: QdrantStore) -> None:
-    """Which moves all chunks to another collection."""
+    """Prepares a second model, which moves all chunks to another collection."""
     with store.writing("a test") as writing:
         writing.vectors().prepare([VectorSpace("another", str(uuid4())[:8], 4)])
 
@@ -208,9 +208,7 @@ def make_room_for_vectors(store: QdrantStore) -> None:
 def test_a_stopped_writer_changes_nothing_after_another_wrote(
     store: QdrantStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[QdrantStore], None]
 ) -> None:
-    """Regression: it took the lease again that the other one had given back, and wrote what it had counted before over
-    what was so now.
-    """
+    """Regression: it took back the lease that another writer had released, and wrote outdated counts."""
     slept = 0.0
     clock = writer_lease._clock
     monkeypatch.setattr(writer_lease, "_clock", lambda: clock() + slept)
@@ -258,7 +256,7 @@ def test_a_stopped_writer_changes_nothing_after_another_wrote(
 def test_a_stopped_reset_deletes_nothing_written_after_it(
     store: QdrantStore, monkeypatch: pytest.MonkeyPatch, stops_at: int
 ) -> None:
-    """Regression: it went on deleting what another one had written since."""
+    """Regression: it continued to delete what another writer had written since."""
     slept = 0.0
     clock = writer_lease._clock
     monkeypatch.setattr(writer_lease, "_clock", lambda: clock() + slept)
@@ -287,7 +285,7 @@ def test_a_writer_without_its_lease_stops(store: QdrantStore, monkeypatch: pytes
 
 
 def test_a_reset_waits_for_the_first_writer(store: QdrantStore, one_node: QdrantNode) -> None:
-    """Regression: what was not marked as whole yet went without asking, and the first ingest with it."""
+    """Regression: an unfinished knowledge base was deleted without waiting, and with it the first ingest."""
     other = QdrantStore(cluster_address(one_node.address("interrupted")), StoreSettings(lock_wait_s=0.3))
     store._schema.create_catalog()
     with store._lease("a test"), pytest.raises(Locked, match="a test"):
@@ -316,8 +314,8 @@ def test_a_writer_creates_the_catalog_again_if_it_is_deleted_meanwhile(
 
 
 def test_concurrent_writers_and_resets_leave_a_whole_knowledge_base_or_none(one_node: QdrantNode) -> None:
-    """Regression: collections made while another one deleted were left without their catalog, and the name could not be used
-    again.
+    """Regression: collections that were created during a reset were left without a catalog, and the name could not be
+    used again.
     """
     stores = [
         QdrantStore(cluster_address(one_node.address("racing")), StoreSettings(lock_wait_s=20.0)) for _ in range(4)
@@ -351,7 +349,7 @@ def test_concurrent_writers_and_resets_leave_a_whole_knowledge_base_or_none(one_
 
 
 def test_only_one_of_several_resets_deletes(store: QdrantStore) -> None:
-    """Regression: it ended with an error that there is no knowledge base."""
+    """Regression: the second reset ended with the error that there is no knowledge base."""
     for _ in range(3):
         write(store, BEFORE)
         others = [QdrantStore(cluster_address(store.address), StoreSettings()) for _ in range(3)]
@@ -369,7 +367,7 @@ NEW = (
     .replace("# Orchard\n", "# Orchards\n\nThey are old.\n")
     .replace("3 trees", "30 trees")
 )
-"""Another title, another tag, other places, and another last part."""
+"""The document with another title, another tag, moved chunks and another last part."""
 
 
 def describe(kb: kebab.KnowledgeBase, folder: Path) -> None:
@@ -387,7 +385,7 @@ def tell_again(kb: kebab.KnowledgeBase, folder: Path) -> None:
 
 
 def ingest_longer(kb: kebab.KnowledgeBase, folder: Path) -> None:
-    """So much longer that the stored chunks are weighed again."""
+    """Ingests documents that are so much longer that the stored chunks are weighed again."""
     (folder / "long").mkdir(exist_ok=True)
     for number in range(4):
         (folder / "long" / f"{number}.md").write_text(f"# Long {number}\n\n{'Pears are green and long. ' * 50}\n")
@@ -412,7 +410,7 @@ def store_sources(store: QdrantStore) -> list[str]:
 
 
 def unlocked(store: QdrantStore) -> None:
-    """Deletes the lease of a dead writer, so that no test waits for it."""
+    """Deletes the lease of a dead writer, so that no test waits for it to expire."""
     leases = store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "lease"}}]})
     store._schema.catalog.delete([point["id"] for point in leases])
 

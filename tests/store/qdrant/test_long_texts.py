@@ -1,4 +1,4 @@
-"""Texts that are too long for one request: they are stored in parts, and are whole or read again."""
+"""Texts too long for one request are stored in parts, and are either complete or read again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_long_text_is_stored_in_parts_and_read_as_one(one_node: QdrantNode, folder: Path, tmp_path: Path) -> None:
-    """Regression: a document that no request could hold ended the whole ingest."""
+    """Regression: a document too long for one request ended the whole ingest."""
     with (
         kebab.open(one_node.address(f"long{uuid4().hex[:6]}"), embedding_model="none") as kb,
         kebab.open(tmp_path / "copy.sqlite") as copy,
@@ -57,7 +57,7 @@ def test_a_long_text_is_stored_in_parts_and_read_as_one(one_node: QdrantNode, fo
 
 
 def failing_after(parts: int) -> Callable[..., None]:
-    """Instead of `Collection.set_payload`: so many parts arrive, and no more."""
+    """A replacement for `Collection.set_payload` that fails after this many parts."""
     set_payload = Collection.set_payload
     left = parts
 
@@ -91,7 +91,7 @@ def test_a_text_with_missing_parts_is_read_again(
 def test_the_old_text_stays_until_the_new_one_is_complete(
     one_node: QdrantNode, monkeypatch: pytest.MonkeyPatch, sent: int
 ) -> None:
-    """Regression: a text that came from no file was lost when another one under its title was interrupted."""
+    """Regression: a text without a file was lost if the next text under its title was interrupted."""
     with kebab.open(one_node.address(f"before{uuid4().hex[:6]}"), embedding_model="none") as kb:
         for number in range(2):  # each of the two places is the one in use once
             kb.ingest_text(TEXT.replace("followed", f"succeeded{number}"), title="numbers")

@@ -1,6 +1,4 @@
-"""The collections of a knowledge base: which are its own, what is left of an interrupted move, and how vectors are
-kept.
-"""
+"""The collections of a knowledge base: which belong to it, what an interrupted move leaves, and how vectors are stored."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ def note(folder: Path) -> Path:
 
 
 def test_a_reset_deletes_nothing_but_the_knowledge_base(one_node: QdrantNode, tmp_path: Path) -> None:
-    """Regression: whatever began with the name of its collections went too."""
+    """Regression: every collection whose name began like that of the knowledge base was deleted."""
     name = f"own{uuid4().hex[:6]}"
     others = [f"{name}.chunks.backup", f"{name}2.chunks.1", f"{name}.mine"]
     for other in others:
@@ -72,7 +70,7 @@ def test_a_reset_deletes_nothing_but_the_knowledge_base(one_node: QdrantNode, tm
 
 
 def test_preparing_a_model_deletes_no_other_collection(one_node: QdrantNode) -> None:
-    """Regression: a collection that was called as the next one of the passages was deleted."""
+    """Regression: a collection with the next name for chunks was deleted."""
     name = f"room{uuid4().hex[:6]}"
     others = [f"{name}.chunks.2", f"{name}.chunks.7"]
     with Toy.open(one_node.address(name), Toy.models()) as kb:
@@ -96,7 +94,7 @@ def test_preparing_a_model_deletes_no_other_collection(one_node: QdrantNode) -> 
 
 @pytest.mark.parametrize("kind", ["catalog", "documents", "terms", "chunks", "chunks.1"])
 def test_a_foreign_collection_is_neither_emptied_nor_deleted(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
-    """Regression: it was taken for what is left of an interrupted reset."""
+    """Regression: it was mistaken for the rest of an interrupted reset."""
     name = f"foreign{uuid4().hex[:6]}"
     foreign = f"/collections/{name}.{kind}"
     asked(one_node, "PUT", foreign, {"vectors": {}})
@@ -141,7 +139,7 @@ def test_a_foreign_alias_is_neither_emptied_nor_deleted(one_node: QdrantNode, tm
 def test_documents_of_an_interrupted_reset_do_not_come_back(
     one_node: QdrantNode, tmp_path: Path, left: list[str]
 ) -> None:
-    """Regression: the next ingest took what was not deleted yet for its own."""
+    """Regression: the next ingest mistook documents that were not deleted yet for its own."""
     name = f"half{uuid4().hex[:6]}"
     other = tmp_path / "other"
     other.mkdir()
@@ -162,7 +160,7 @@ def test_documents_of_an_interrupted_reset_do_not_come_back(
 
 @pytest.mark.parametrize("lost", ["the point", "the version"])
 def test_documents_without_their_description_are_not_deleted(one_node: QdrantNode, tmp_path: Path, lost: str) -> None:
-    """Regression: without it all was taken for the rest of an interrupted reset."""
+    """Regression: everything was mistaken for the rest of an interrupted reset."""
     with opened(one_node, f"lost{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
         schema: Schema = kb.session.store._schema  # type: ignore[attr-defined]
@@ -180,7 +178,7 @@ def test_documents_without_their_description_are_not_deleted(one_node: QdrantNod
 
 
 def test_documents_without_their_catalog_are_not_deleted(one_node: QdrantNode, tmp_path: Path) -> None:
-    """Regression: they were called foreign, to be deleted on the server."""
+    """Regression: verify called them foreign, to be deleted on the server."""
     name = f"uncatalogued{uuid4().hex[:6]}"
     with kebab.open(one_node.address(name), embedding_model="none") as kb:
         kb.ingest(note(tmp_path))
@@ -194,7 +192,7 @@ def test_documents_without_their_catalog_are_not_deleted(one_node: QdrantNode, t
 
 
 def test_writing_withdraws_an_interrupted_reset(one_node: QdrantNode, tmp_path: Path) -> None:
-    """Regression: a reset that was killed at once would have let another process delete all of it much later."""
+    """Regression: after a killed reset, another process could delete everything much later."""
     with opened(one_node, f"kept{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
         schema: Schema = kb.session.store._schema  # type: ignore[attr-defined]
@@ -265,7 +263,7 @@ class OfTheTest:
 
 @pytest.mark.parametrize("quantization", ["scalar", "binary"])
 def test_quantized_vectors_find_the_same_neighbours(one_node: QdrantNode, quantization: str) -> None:
-    """With an index of shortened vectors, which servers otherwise make for many more of them."""
+    """With quantized vectors and an index, which servers otherwise create only for many more vectors."""
     name = f"short{uuid4().hex[:6]}"
     store = QdrantStore(cluster_address(one_node.address(name)), StoreSettings(quantization=quantization, shards=1))
     random = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""What an expression demands of the terms of a chunk: the same chunks as FTS5 finds, or, for phrases, no fewer."""
+"""The filter of an expression on terms selects the chunks that FTS5 finds or, for phrases, at least these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOKENIZER = SqliteTokenizer()
 
 
 def passes(condition: dict[str, Any], terms: set[str]) -> bool:
-    """As Qdrant reads a filter."""
+    """Whether terms pass a filter as Qdrant reads it."""
     if "key" in condition:
         return condition["match"]["value"] in terms
     return (
@@ -27,7 +27,7 @@ def passes(condition: dict[str, Any], terms: set[str]) -> bool:
 
 
 def name(term: IndexTerm) -> Any:
-    """Its own name as its number, so that a failure can be read."""
+    """The name of a term instead of its number, to make failures readable."""
     return term.text
 
 

@@ -1,4 +1,4 @@
-"""Sparse vectors whose product is what FTS5 computes."""
+"""Sparse vectors whose product is the bm25 of FTS5."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A database whose schema another program altered is refused in words, by whatever opens it, and repaired where no data
-is lost.
+"""A database whose schema another program altered is refused by every command with a clear error, and repaired if no
+data is lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def schema(path: Path) -> list[SchemaObject]:
 
 
 def run(path: Path, script: str) -> Path:
-    """Alters the file as another program."""
+    """Alters the file as another program would."""
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(script).fetchall()
     return path
@@ -37,13 +37,13 @@ def run(path: Path, script: str) -> Path:
 
 @pytest.fixture
 def alter(sample_db: Path, tmp_path: Path) -> Alter:
-    """A new copy of the sample database, altered."""
+    """A function that makes an altered copy of the sample database."""
     copies = (tmp_path / f"altered-{number}.sqlite" for number in count())
     return lambda script: run(Path(shutil.copy(sample_db, next(copies))), script)
 
 
 def refusal(path: Path) -> SchemaAltered:
-    """The same from every way in, before anything is read or written."""
+    """The error of opening the file, which is the same for readers and writers and comes before anything is changed."""
     with kebab.open(path) as kb:
         raised = []
         for way in (
@@ -216,7 +216,7 @@ def test_an_impossible_version_or_value_is_reported_without_a_traceback(
     ],
 )
 def test_a_value_that_another_program_wrote_is_an_error_with_a_hint(alter: Alter, script: str) -> None:
-    """Regression: a traceback, and the advice to report a defect."""
+    """Regression: the command ended with a traceback and the advice to report a defect."""
     with kebab.open(alter(script)) as kb, pytest.raises(Corrupt, match="did not write") as caught:
         kb.search("git")
         kb.documents()

@@ -1,4 +1,4 @@
-"""Bit codes against a model that counts one bit after the other (product.md 3.9)."""
+"""Bit codes, compared with an implementation that counts single bits."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_codes_of_float16_rows_are_those_of_the_same_values_as_float32() -> None
 
 
 def naive_nearest(differences: list[int], count: int) -> list[int]:
-    """All that are not farther than the one in place `count`."""
+    """All whose distance is at most that of number `count`."""
     limit = sorted(differences)[min(count, len(differences)) - 1]
     return [place for place, difference in enumerate(differences) if difference <= limit]
 

@@ -1,5 +1,5 @@
-"""Notes on sources and folders: stored with the terms of every chunk below them, or not at all; what they do is in the
-contract of every store.
+"""Notes on sources and folders are stored together with the terms of every chunk below them. Their effect is tested in
+the contract of every store.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def notes_of(shelf: Shelf) -> SqliteNoteStore:
 
 
 def terms(shelf: Shelf) -> dict[str, str]:
-    """Of every chunk, by its text."""
+    """The note terms of every chunk, by its text."""
     return dict(shelf.rows("SELECT text, cjk FROM chunks"))
 
 

@@ -1,4 +1,4 @@
-"""Opening the file: schema version, strange files, permissions, pragmas, and the lock of the one writer."""
+"""Opening the database file: schema version, foreign files, permissions, pragmas, and the writer's lock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_new_file_has_the_application_id_of_kebab_and_records_its_migrations(p
 
 
 def test_a_reader_never_sees_a_partly_created_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: the first commit fell between two statements of the reader, which took the file for another program's."""
+    """Regression: a commit between two statements of the reader made it mistake the file for another program's."""
     change(path, "PRAGMA journal_mode = wal; CREATE TABLE gone (x); DROP TABLE gone")
     opened = Database._open_reader
 
@@ -77,7 +77,7 @@ def test_a_reader_never_sees_a_partly_created_file(path: Path, monkeypatch: pyte
 
 
 def test_a_reader_undoes_the_unfinished_work_of_a_killed_writer(path: Path, tmp_path: Path) -> None:
-    """Regression: a file left with a rollback journal could not be read at all."""
+    """Regression: a file with a rollback journal could not be read."""
     made(path)
     change(path, "PRAGMA journal_mode = delete")
     writer = apsw.Connection(str(path))
@@ -192,7 +192,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def unborn(path: Path) -> Path:
-    """A file as a process leaves it that is killed between its first two steps: WAL mode set, no schema yet."""
+    """A file as left by a process that is killed between its first two steps: in WAL mode, without a schema."""
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "wal")
     connection.close()
@@ -282,7 +282,7 @@ def test_a_second_transaction_waits_and_then_reports_the_lock(shelf: Shelf) -> N
 
 
 def test_every_write_transaction_begins_immediate(shelf: Shelf) -> None:
-    """A deferred one that reads first fails with BUSY_SNAPSHOT at once, without waiting."""
+    """A deferred transaction that reads first fails with BUSY_SNAPSHOT at once, without waiting."""
     seen: list[str] = []
     shelf.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: seen.append(event["sql"]))
     shelf.write("a.md", "text")
@@ -297,7 +297,7 @@ def test_every_write_transaction_begins_immediate(shelf: Shelf) -> None:
 
 
 def without_the_powers_of_root() -> None:
-    """Root reads and writes everything; without these two capabilities the permission bits hold for it too."""
+    """Runs without the two capabilities of root that override permission bits."""
     if os.geteuid() == 0:
         import ctypes
 

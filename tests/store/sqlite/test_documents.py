@@ -1,5 +1,5 @@
-"""Writing documents: what did not change keeps its row, and what fails leaves no trace; the rest is in the contract of
-every store.
+"""Writing documents: unchanged chunks keep their rows, and a failed write leaves nothing. The rest is in the contract
+of every store.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_a_document_that_fails_half_way_leaves_the_old_version_whole(shelf: Shel
 
 
 def test_documents_of_one_write_are_all_stored_or_none(shelf: Shelf) -> None:
-    """The second one cannot be written, so the first is not there either; a reader never sees a part."""
+    """The second document cannot be written, so the first is not stored either, and no reader sees it."""
     shelf.write("a.md", "old")
     broken = shelf.document("b.md", "new")
     with pytest.raises(apsw.Error):

@@ -1,4 +1,4 @@
-"""Filters as SQL; what they mean is in the contract of every store."""
+"""Filters as SQL. Their meaning is tested in the contract of every store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_no_filter_is_no_sql() -> None:
 
 
 def test_tags_are_joins_in_the_sql_of_a_filter_and_use_an_index(shelf: Shelf) -> None:
-    """In SQL, by JOIN, before the limit; the plan reads document_tags by an index."""
+    """The query plan reads document_tags by an index."""
     sql, bindings = document_filter(SearchFilters(tags_any=("rust",), tags_all=("ops",)))
     assert sql.count("JOIN document_tags") == 2
     plan = " ".join(row[3] for row in shelf.rows(f"EXPLAIN QUERY PLAN {sql}", bindings))

@@ -1,4 +1,4 @@
-"""The life of the index: rebuilding it from nothing, its version, optimising, checking, copying."""
+"""Maintaining the text index and the file: rebuilding, versions, optimising, checking, copying."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rebuild(shelf: Shelf) -> int:
 
 
 def reopen(shelf: Shelf) -> None:
-    """Nothing cached: as another process would see it."""
+    """Opens the file again without cached state, as another process would."""
     shelf.reopen()
 
 
@@ -211,7 +211,7 @@ def test_a_whole_database_passes_every_check(corpus: Shelf) -> None:
     ],
 )
 def test_the_checks_find_a_text_index_that_differs_from_the_chunks(corpus: Shelf, damage: str) -> None:
-    """The plain form of integrity-check, and SQLite's own, call a stale index good."""
+    """Both forms of SQLite's integrity check accept a stale index."""
     for _ in corpus.connection.execute(damage):
         pass
     reopen(corpus)
@@ -265,7 +265,7 @@ def test_a_backup_is_one_whole_file_equal_to_the_original(corpus: Shelf, tmp_pat
 
 
 def test_a_backup_during_writes_is_one_consistent_state(corpus: Shelf, tmp_path: Path) -> None:
-    """Every document has as many chunks as it says, and the text index is theirs."""
+    """Every document has as many chunks as its record says, and the text index is that of these chunks."""
     stop = threading.Event()
     written: list[int] = []
 

@@ -1,5 +1,5 @@
-"""Databases that earlier versions wrote (tests/fixtures/databases) are brought up to date when they are opened, and
-answer like fresh ones.
+"""Databases of earlier versions (tests/fixtures/databases) are migrated when opened, and then give the same answers as
+new ones.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ CHECKSUMS = {
 
 
 def test_no_released_migration_file_is_edited() -> None:
-    """Databases were made with them. Every change is a new step: add its checksum here, and never
-    change one.
-    """
+    """Databases exist that were made with them. Make every change a new step and add its checksum here."""
     found = {
         file.name: sha256(file.read_bytes()).hexdigest()
         for file in files(migrations).iterdir()
@@ -73,12 +71,12 @@ def test_every_schema_version_has_a_database() -> None:
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """The notes that the databases were made of."""
+    """The notes that are in the old databases."""
     return shutil.copytree(DATABASES / "notes", tmp_path / "notes")
 
 
 def written_by(name: str, notes: Path) -> Path:
-    """A copy of the database whose source is where its notes are now."""
+    """A copy of an old database whose source is moved to where its notes are now."""
     path = notes.parent / "old.sqlite"
     path.write_bytes(gzip.decompress((DATABASES / f"{name}.sqlite.gz").read_bytes()))
     with closing(apsw.Connection(str(path))) as connection:
@@ -107,7 +105,7 @@ def columns_of_tables(connection: apsw.Connection) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Iterator[dict[bool, kebab.KnowledgeBase]]:
-    """The same notes indexed today, without and with a note on their source; the latter with the library too."""
+    """New databases of the same notes, without and with a note on the source; the second also with the library."""
     folder = tmp_path_factory.mktemp("fresh")
     with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
         patch.delenv("KEBAB_EMBEDDING_MODEL")
@@ -122,7 +120,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Iterat
 
 
 def complete(kb: kebab.KnowledgeBase) -> None:
-    """Adds what the earliest versions did not know."""
+    """Adds what databases of the earliest versions did not have."""
     if not kb.sources()[0].notes:
         kb.describe_source("notes", NOTE)
     if not kb.libraries.all():
@@ -130,7 +128,7 @@ def complete(kb: kebab.KnowledgeBase) -> None:
 
 
 def documents(kb: kebab.KnowledgeBase, query: str) -> list[str]:
-    """In order, each once: passages are still cut as they were then."""
+    """The documents in order, each once: old databases keep the passages as they were cut then."""
     return list(dict.fromkeys(hit.doc_path for hit in kb.search(query, mode="lexical")))
 
 

@@ -1,4 +1,4 @@
-"""The tables, the text index and its triggers, held to sections 3.1 and 3.13 of the design."""
+"""The tables, the text index and its triggers."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_removal_is_fts5s_delete_command_with_the_old_values(shelf: Shelf) -> No
 
 
 def insert(shelf: Shelf, text: str = "alpha beta", title: str = "Title", **values: str) -> int:
-    """A chunk of the document a.md, written by hand."""
+    """Inserts a chunk of the document a.md by SQL."""
     if not shelf.rows("SELECT 1 FROM documents"):
         shelf.write("a.md", "zero")
     number = shelf.value("SELECT max(id) + 1 FROM chunks")
@@ -131,7 +131,7 @@ def test_a_delete_takes_the_row_out_of_the_index(shelf: Shelf) -> None:
 
 
 def test_deleting_a_source_takes_everything_below_it_out_of_the_index(shelf: Shelf) -> None:
-    """Also through the cascade from source to document to chunk."""
+    """Also if SQLite deletes chunks by cascade from source to document to chunk."""
     shelf.write("a.md", "alpha", source="one", tags=["x"])
     shelf.write("a.md", "alpha", source="two", tags=["x"])
     shelf.store.remove_source("one")

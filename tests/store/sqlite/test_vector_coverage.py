@@ -60,7 +60,7 @@ def test_vectors_complete_for_one_model_are_missing_for_another(
 
 
 def test_after_a_change_of_dimension_only_the_new_vectors_count(shelf: Shelf, toy: type[Toy]) -> None:
-    """An endpoint may give longer vectors one day under the same name."""
+    """An endpoint may return longer vectors under the same model name one day."""
     shelf.write("a.md", "one", "two")
     before = toy.embedder("m", dimension=16)
     give(shelf, before, "one", "two")
@@ -79,7 +79,7 @@ def test_stored_spaces_have_model_version_dimension_and_codes(shelf: Shelf, word
 
 
 def test_the_models_are_named_without_asking_for_their_dimension(toy: type[Toy]) -> None:
-    """An endpoint would have to be reached for that."""
+    """Asking for a dimension would need a request to the endpoint."""
 
     class Unreachable:
         name, version = "far away", "2"
@@ -99,7 +99,7 @@ def test_the_models_are_named_without_asking_for_their_dimension(toy: type[Toy])
 
 
 def test_the_store_is_imported_without_numpy() -> None:
-    """A lexical search of a knowledge base without vectors must not pay for it."""
+    """A lexical search in a knowledge base without vectors must not spend the time."""
     code = "import sys, kebab.store.sqlite.store, kebab.knowledge_base; print('numpy' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()

@@ -1,5 +1,5 @@
-"""Writing vectors: a text is embedded once, a transaction leaves all or nothing, and codes are always those of the
-vectors.
+"""Writing vectors: a text is embedded once, a transaction is stored whole or not at all, and codes always belong to the
+stored vectors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def words(toy: type[Toy]) -> WordEmbedder:
 
 @pytest.fixture
 def tiny_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Codes from 21 vectors on, in rows of at most 16, and at most three rows that are not full."""
+    """Lowers the limits: codes from 21 vectors on, in rows of at most 16, with at most three rows that are not full."""
     for module in (vectors, vector_writer):
         monkeypatch.setattr(module, "EXACT_UP_TO", 20)
     monkeypatch.setattr(vector_writer, "_SEGMENT", 16)
@@ -47,8 +47,8 @@ def hash_of(text: str) -> bytes:
 
 
 def embed(shelf: Shelf, embedder: WordEmbedder, *, settle: bool = True) -> tuple[int, int]:
-    """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector
-    there.
+    """Embeds pending chunks as an ingest does. Returns how many texts were embedded, and how many chunks used a stored
+    vector.
     """
     writer = shelf.vectors
     pending = {chunk.key: text_of(chunk) for chunk in writer.pending([embedder], after=None, limit=10_000)}
@@ -67,7 +67,7 @@ def embed(shelf: Shelf, embedder: WordEmbedder, *, settle: bool = True) -> tuple
 
 
 def found(shelf: Shelf, embedder: WordEmbedder, text: str, limit: int = 3) -> list[str]:
-    """Texts of the chunks closest to this one."""
+    """The texts of the chunks closest to this vector."""
     query = embedder.embed([text], "query")[0]
     matches = shelf.vector_store.search(embedder.fingerprint, query, filters=SearchFilters(), limit=limit)
     return [shelf.value("SELECT text FROM chunks WHERE chunk_id = ?", (match.chunk_id,)) for match in matches]
@@ -170,7 +170,7 @@ def test_settle_remembers_complete_vectors_only_if_none_is_missing(shelf: Shelf,
 
 
 def test_unused_vectors_are_kept_while_they_are_few(shelf: Shelf, words: WordEmbedder) -> None:
-    """Regression: a folder that was moved away and back again was embedded twice."""
+    """Regression: a folder that was moved away and back was embedded twice."""
     for number in range(20):
         shelf.write(f"{number}.md", f"text number {number}")
     embed(shelf, words)
@@ -214,7 +214,7 @@ def test_clear_forgets_only_the_vectors_of_the_given_models(
 
 
 def test_ids_of_codes_are_never_reused(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
-    """By them a reader knows whether its remembered codes are current."""
+    """Readers compare the ids to know whether their cached codes are current."""
     seen: set[int] = set()
     for _ in range(3):
         shelf.write("a.md", *(f"text {number}" for number in range(30)))
@@ -245,7 +245,7 @@ def test_a_space_gets_codes_once_it_is_large_and_keeps_them_current(
 def test_adding_vectors_does_not_change_the_centre_of_the_bit_codes(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None
 ) -> None:
-    """Codes that were made before must stay comparable."""
+    """Codes made before must stay comparable."""
     shelf.write("a.md", *(f"text {number}" for number in range(25)))
     embed(shelf, words)
     centre = shelf.value("SELECT centre FROM embedding_spaces")
@@ -323,7 +323,7 @@ def test_a_killed_writer_leaves_nothing_of_its_open_transaction(
 def test_the_next_run_finishes_the_work_after_an_interruption_at_any_statement(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, after_statement: int
 ) -> None:
-    """A kill is a connection that ends without COMMIT; earlier commits stay, and nothing is half written."""
+    """A kill is simulated by closing the connection without COMMIT."""
     shelf.write("a.md", *(f"text {number}" for number in range(19)))
     embed(shelf, words)
     shelf.write("b.md", "text 1", "one more", "and another")

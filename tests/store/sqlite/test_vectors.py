@@ -1,4 +1,4 @@
-"""Searching vectors, held to brute force over the rows as they are stored: the query is compared with all of them."""
+"""Vector search, compared with a search of all stored rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def unit(rows: Any) -> Any:
 
 
 def clustered(random: Any, rows: int, topics: Any) -> Any:
-    """Vectors as models make them: around topics, all of them somewhat alike."""
+    """Vectors as models make them: grouped around topics, and all somewhat similar."""
     return unit(topics[random.integers(0, len(topics), rows)] + random.normal(size=(rows, topics.shape[1])))
 
 
@@ -50,7 +50,9 @@ def search(
 def check(
     shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, primary: bool | None = None, **filters: Any
 ) -> None:
-    """The same chunks as by brute force, except for the order of those that differ only in the seventh digit."""
+    """Checks that the chunks are those of a search of all rows, whatever the order of those that differ only in the
+    seventh digit.
+    """
     expected = shelf.closest(embedder.fingerprint, query, filters=SearchFilters(**filters), primary=primary)
     found = search(shelf, embedder, query, limit, primary, **filters)
     cosines = dict(expected)
@@ -127,7 +129,7 @@ def write_documents(shelf: Shelf, count: int, chunks: int) -> None:
 
 
 class Library:
-    """Documents with clustered vectors: some chunks have another primary space, some sharing one vector."""
+    """Documents with clustered vectors: some chunks have another primary space, some share a vector."""
 
     def __init__(self, shelf: Shelf, embedder: WordEmbedder, documents: int, chunks: int) -> None:
         self.shelf = shelf
@@ -177,7 +179,7 @@ def test_a_small_space_is_compared_exactly_with_all_its_vectors(small: Library, 
 
 @pytest.mark.parametrize("name", sorted({*FEW, *MANY}))
 def test_in_a_small_space_filters_are_applied_before_ranking(small: Library, name: str) -> None:
-    """Each filter of SearchFilters, through the builder that lexical search uses too."""
+    """Each filter of SearchFilters becomes SQL by the same function as in lexical search."""
     for known in (FEW, MANY):
         if name in known:
             for query in small.queries[:3]:
@@ -196,7 +198,7 @@ def test_a_search_can_be_limited_to_primary_or_to_secondary_chunks(small: Librar
 
 
 def test_a_similarity_does_not_depend_on_the_other_rows(small: Library) -> None:
-    """To the last bit, with filters and without."""
+    """They are equal to the last bit, with and without filters."""
     for query in small.queries[:5]:
         everywhere = {match.chunk_id: match.similarity for match in search(small.shelf, small.embedder, query, 1000)}
         for filters in (FEW["tags_any"], FEW["lang"], FEW["several"]):
@@ -221,7 +223,7 @@ def test_a_space_beyond_the_limit_has_codes_and_a_smaller_one_has_none(small: Li
 
 
 def test_a_large_space_is_searched_with_a_recall_of_98_of_100(large: Library) -> None:
-    """All codes are compared, and the best by their codes exactly."""
+    """All codes are compared, and the best by their codes then exactly."""
     recalls = []
     for query in large.queries:
         expected = large.shelf.closest(large.embedder.fingerprint, query)
@@ -285,9 +287,7 @@ def test_only_primary_or_only_secondary_chunks_of_a_large_space_are_ranked(large
 
 @pytest.mark.parametrize("primary", [True, False], ids=["primary", "secondary"])
 def test_few_primary_or_secondary_vectors_are_listed_directly(large: Library, primary: bool) -> None:
-    """Regression: fifty Korean notes among a hundred thousand English ones were looked for among all of them, half a
-    second long.
-    """
+    """Regression: to find fifty Korean notes, a hundred thousand English ones were compared, which took half a second."""
     connection = large.shelf.connection
     store = SqliteVectorStore(connection)
     space = next(known for known in stored_spaces(connection) if known.fingerprint == large.embedder.fingerprint)
@@ -335,7 +335,7 @@ def words(toy: type[Toy]) -> WordEmbedder:
 
 @pytest.fixture
 def tiny_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spaces have codes from 41 vectors on, and few of them get a closer look."""
+    """Lowers the limits: spaces have codes from 41 vectors on, and few vectors are compared exactly."""
     from kebab.store.sqlite import vector_writer
 
     monkeypatch.setattr(vectors, "EXACT_UP_TO", 40)
@@ -349,7 +349,7 @@ def random_rows(seed: int, count: int, dimension: int = 16) -> Any:
 
 
 def write_chunks(shelf: Shelf, count: int, path: str = "a.md", **details: Any) -> list[int]:
-    """The rows of the new chunks, in order."""
+    """The rows of new chunks, in order."""
     before = shelf.value("SELECT coalesce(max(id), 0) FROM chunks")
     shelf.write(path, *(f"{path} text {number}" for number in range(count)), **details)
     return [row for (row,) in shelf.rows("SELECT id FROM chunks WHERE id > ? ORDER BY id", (before,))]
@@ -370,9 +370,7 @@ def test_all_chunks_that_share_a_vector_are_found_in_order_of_their_ids(shelf: S
 def test_equal_similarities_are_ordered_by_chunk_id(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, count: int
 ) -> None:
-    """The same everywhere, so that a fusion of ranks is the same every time; also where codes choose what is
-    compared.
-    """
+    """Otherwise the fusion of ranks would differ from run to run; also if codes choose what is compared."""
     rows = write_chunks(shelf, count)
     near, far = random_rows(3, 2)
     shelf.give(words, {row: near if place % 3 == 1 else far for place, row in enumerate(rows)})
@@ -408,7 +406,7 @@ def test_a_deleted_chunk_is_never_found(shelf: Shelf, words: WordEmbedder, tiny_
 def test_vectors_without_a_chunk_do_not_crowd_out_the_others(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, unused: int
 ) -> None:
-    """The vectors of deleted chunks are still stored, and lie next to the query."""
+    """Vectors of deleted chunks are still stored, close to the query."""
     query = random_rows(4, 1)[0]
     gone = write_chunks(shelf, unused, "gone.md")
     shelf.give(words, dict(zip(gone, unit(query + 0.05 * random_rows(5, unused)), strict=True)))
@@ -429,7 +427,7 @@ def test_vectors_without_a_chunk_do_not_crowd_out_the_others(
 def test_a_search_in_a_space_without_vectors_finds_nothing(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None
 ) -> None:
-    """It had codes once."""
+    """The space had codes before its vectors were deleted."""
     rows = write_chunks(shelf, 60)
     shelf.give(words, dict(zip(rows, random_rows(1, 60), strict=True)))
     assert shelf.value("SELECT count(*) FROM vector_codes") > 0
@@ -478,7 +476,7 @@ def test_remembered_codes_are_read_again_once_another_process_has_written(
 
 
 def test_remembered_vectors_are_read_again_after_any_write(shelf: Shelf, words: WordEmbedder) -> None:
-    """In a small space they are all compared, and kept for the next question of the same connection."""
+    """The vectors of a small space are cached for the next query of the same connection."""
     remembered: dict[str, dict[int, Any]] = {}
     query = random_rows(2, 1)[0]
     reader = shelf.database.reader()
@@ -507,7 +505,9 @@ def test_remembered_vectors_are_read_again_after_any_write(shelf: Shelf, words: 
 def test_a_search_sees_one_state_despite_writes_by_others(
     shelf: Shelf, toy: type[Toy], words: WordEmbedder, tiny_limits: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Numbers of vectors are used again: half a search before and half after would compare vectors of different models."""
+    """Ids of vectors are reused: a search that is half before and half after a write would compare vectors of different
+    models.
+    """
     rows = write_chunks(shelf, 60)
     shelf.give(words, dict(zip(rows, random_rows(1, 60), strict=True)))
     query = random_rows(2, 1)[0]

@@ -1,4 +1,4 @@
-"""The words that occur, to widen a half-typed one."""
+"""The known words, with which an incomplete word is completed and misspellings are found."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def test_words_of_title_aliases_tags_and_text_are_known(shelf: Shelf, vocabulary
 
 
 def test_words_of_headings_are_known(shelf: Shelf, vocabulary: Vocabulary) -> None:
-    """A chunk may stand below a heading whose own line is in an earlier chunk, but the line is in some chunk's text."""
+    """The heading of a chunk may be in the text of an earlier chunk, but it is in some chunk's text."""
     shelf.write("a.md", "# Headword\n\nbody", headings=("Headword",))
     assert vocabulary.known({"headword"})
 
 
 def test_words_of_a_removed_document_stay_known(shelf: Shelf, vocabulary: Vocabulary) -> None:
-    """Grows only; `kb index --rebuild-fts` starts afresh."""
+    """The table only grows; `kb index --rebuild-fts` makes it again."""
     shelf.write("a.md", "ephemeral")
     shelf.store.remove("notes", ["a.md"])
     assert vocabulary.known({"ephemeral"})
@@ -107,7 +107,7 @@ def test_a_word_with_one_wrong_letter_anywhere_is_near(vocabulary: Vocabulary, t
 
 
 def test_swapping_two_neighbouring_letters_is_one_edit(vocabulary: Vocabulary) -> None:
-    """Also where the pieces that are looked for meet."""
+    """Also where two of the searched pieces of the word meet."""
     for word in ("form", "words", "swapped", "neighbour"):
         vocabulary.add([word])
         for place in range(len(word) - 1):
@@ -117,7 +117,7 @@ def test_swapping_two_neighbouring_letters_is_one_edit(vocabulary: Vocabulary) -
 
 @given(word=st.text("abcd", min_size=4, max_size=9), data=st.data())
 def test_every_word_at_a_distance_of_one_edit_is_near(word: str, data: st.DataObject) -> None:
-    """Held to brute force."""
+    """Compared with a search of all words."""
     others = data.draw(st.sets(st.text("abcd", min_size=3, max_size=10), max_size=30))
     connection = Connection(Path(":memory:"))
     connection.execute("CREATE TABLE words (word TEXT PRIMARY KEY, stem TEXT NOT NULL) WITHOUT ROWID")
