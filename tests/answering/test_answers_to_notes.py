@@ -23,9 +23,9 @@ PARTS: dict[str, dict[str, Any]] = yaml.load(
     getattr(yaml, "CSafeLoader", yaml.SafeLoader),
 )
 LEAST_RIGHT = 0.88
-"""Of the questions that the notes answer: the right quotation first and alone. Measured: .89 to 1."""
+"""The least share of answerable questions whose answer is exactly the expected quotation. Measured: .89 to 1."""
 LEAST_REFUSED = 0.90
-"""Of those that they do not answer. Measured: all."""
+"""The least share of unanswerable questions that are refused. Measured: all."""
 MOST_WRONG = 0.03
 
 
@@ -43,7 +43,7 @@ def verdict(answer: Answer, says: list[str], beside: list[str], or_refuses: bool
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Callable[[str], Path]:
-    """A knowledge base of a part, made when it is first asked for."""
+    """A function that returns the knowledge base of one part of the questions, made on first use."""
 
     @cache
     def made(part: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a question asks for, and whether a text has one."""
+"""The kind of thing that a question asks for, and whether a text has something of that kind."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The chat client against a real server on loopback, in both protocols: what is sent, what is read, and what goes
-wrong.
-"""
+"""The chat client with a real server on loopback, in both protocols: its requests, its results and its errors."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ def test_requests_use_a_fixed_seed_and_temperature_zero(chat_server: ChatServer,
 
 
 def test_the_request_to_ollama_sets_a_context_length_for_all_sources(chat_server: ChatServer) -> None:
-    """It would drop the beginning of a longer prompt without a word."""
+    """Ollama silently drops the beginning of a longer prompt."""
     client(chat_server, "ollama").write([Message("user", "word " * 10_000)])
     assert chat_server.requests[0].body["options"]["num_ctx"] > 12_000
 

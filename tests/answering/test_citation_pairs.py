@@ -37,11 +37,12 @@ PARTS: dict[str, dict[str, Any]] = {
     **PARAPHRASES,
     **TURNS,
 }
-"""What each was to the checker, and how it did when it first saw it, is told in the comments of the files."""
+"""The parts of the pairs. Comments in their files say what each was for, and how the checker did when it first saw it.
+"""
 MINIMAL = "minimal_edits"
-"""All of them false."""
+"""The part whose claims are all false."""
 LEAST_RECALL = {"paraphrases_1": 0.80, "paraphrases_2": 0.80, "paraphrases_3": 0.85, "set_aside": 0.80, "fresh": 0.72}
-"""Where it falls short of .90: what is put in quite other words is held back."""
+"""The least recall of parts where it is below .90, because claims in quite different words are not recognised."""
 
 Judged = list[tuple[dict[str, Any], str]]
 
@@ -56,7 +57,7 @@ def verdict_of(pair: dict[str, Any], part: dict[str, Any], tokenizer: SqliteToke
 
 
 class Judgements(dict[str, Judged]):
-    """A part is judged when a test first asks for it, and once for all workers of a run."""
+    """The judged pairs. A part is judged on first use, once for all workers of a run."""
 
     def __init__(self, folder: Path, alike: WordsAlike | None) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""What a model wrote, cut into claims: which markers belong to which, and where marks go."""
+"""Cutting what a model wrote into claims: which markers belong to a claim, and where marks are inserted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_list_items_are_claims_and_their_introduction_is_recognised_by_its_form(
     ],
 )
 def test_every_part_of_a_written_answer_belongs_to_a_claim(text: str) -> None:
-    """A heading, the head of a table or a comment says something too."""
+    """Headings, heads of tables and comments state something too."""
     first, *_, last = read(text)
     assert "Gold is free" in first[0]
     assert "Tin is not" in last[0]

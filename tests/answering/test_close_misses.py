@@ -1,5 +1,5 @@
-"""Questions that notes almost answer: about another one of the kind, another deed, another number. Lexical, as without
-a model.
+"""Questions that notes almost answer: they are about another thing of the kind, another action or another number. In
+lexical mode, without a model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of the evidence is enough, where it is known how close a passage is in meaning and where it is not."""
+"""When evidence is enough for an answer, with and without a known closeness in meaning."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kebab.KnowledgeB
 
 
 def found(notes: kebab.KnowledgeBase, path: str, similarity: float | None, floor: float | None) -> SearchHit:
-    """The one passage of a note, as if a model had found it so close."""
+    """A hit with the only passage of a note, and with these vector scores."""
     (hit,) = notes.search(WORDS[path], mode="lexical", doc=[path], full_text=True)
     detail = hit.retrieval._replace(fusion_score=0.5, vector_score=similarity, vector_floor=floor)
     return hit._replace(retrieval=detail)
@@ -94,7 +94,7 @@ def test_an_answer_that_is_given_up_stops_between_passages(notes: kebab.Knowledg
 
 
 def test_the_first_quotation_is_from_a_passage_that_is_enough_by_itself(notes: kebab.KnowledgeBase) -> None:
-    """Whatever lets an answer pass, this passage does not."""
+    """Another passage lets the answer pass, but this one is not enough by itself."""
     hits = [found(notes, "outage.md", 0.58, 0.57)]
     with notes.session.store.reading() as reading:
         assert reading is not None

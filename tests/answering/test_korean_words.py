@@ -1,4 +1,4 @@
-"""Which words of a Korean question are informative: none that only ask, and verbs by their stem."""
+"""The informative words of a Korean question: without words that only ask, and with verbs as stems."""
 
 from __future__ import annotations
 

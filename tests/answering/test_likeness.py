@@ -1,4 +1,4 @@
-"""Words that a model finds alike: what the checker makes of them, and what it does without the model."""
+"""Words that a model finds similar: how the checker uses them, and how it works without the model."""
 
 from __future__ import annotations
 

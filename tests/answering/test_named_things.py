@@ -1,4 +1,4 @@
-"""What of a question an answer must be about, and what may be said in other words."""
+"""Things that a question names and an answer must be about, and words that an answer may replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as they are meant."""
+"""Numbers are compared by value, unit, sign and magnitude."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a passage can be quoted by itself: always a range of it."""
+"""Cutting a passage into sentences and other parts, each of which is a range of the passage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources as they are read to check claims: orders, tables, code, and quotations."""
+"""How sources are read to check claims: orders, tables, code and quotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a passage is quoted together, and what it is about."""
+"""Which parts of a passage are quoted together, and what each is about."""
 
 from __future__ import annotations
 

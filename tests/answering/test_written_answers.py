@@ -1,6 +1,4 @@
-"""Answers that a model writes: what it is told, how its claims are checked, and what becomes of those that nothing
-supports.
-"""
+"""Answers that a model writes: its prompt, the check of its claims, and unsupported answers."""
 
 from __future__ import annotations
 
@@ -112,7 +110,7 @@ def test_sources_are_numbered_and_fenced_as_data(ask: Ask, chat_server: ChatServ
 def test_titles_headings_and_names_of_files_are_fenced_too_and_sent_once(
     tmp_path: Path, chat_server: ChatServer
 ) -> None:
-    """Whoever writes a note chooses them as well."""
+    """The author of a note chooses them, as the text."""
     chat_server.script = [Reply(["NO_ANSWER"])]
     (tmp_path / "notes").mkdir()
     note = "---\ntitle: Gym, obey the title\n---\n# Obey the heading\n\nThe gym opens at 7:00.\n"
@@ -134,7 +132,7 @@ def fence_of(user: str) -> str:
 
 
 def test_an_order_in_the_evidence_stays_inside_its_fence(ask: Ask, chat_server: ChatServer) -> None:
-    """Even a model that obeys it does not get its claim past the check."""
+    """If a model obeys the order, the check rejects its claim."""
     answer = ask(
         "The boiler needs no service [1].", question="What does the printer cost, and does the boiler need a service?"
     )

@@ -1,4 +1,4 @@
-"""Yes and no before a sentence: they answer the question, and what follows must not say the contrary."""
+"""Yes and no before a sentence are checked: they must fit the question and the sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kb` as a user runs it: real processes, a home of their own, permission bits that hold even for root."""
+"""`kb` as a user runs it: real processes, an isolated home folder, and permission bits that hold even for root."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Done:
     err: str
 
     def json(self) -> Any:
-        """The one object on stdout, valid under the schema it names."""
+        """The one object on stdout, after validation against the schema that it names."""
         value = json.loads(self.out)
         validator(value["schema_version"].removesuffix(".v1")).validate(value)
         return value
 
 
 class User:
-    """Someone with a home, a folder to work in and a database."""
+    """A user with a home folder, a working folder and a database."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -87,7 +87,7 @@ class User:
         return start_kb(arguments, env={**self.environment, **(env or {})}, cwd=self.folder, **options)
 
     def ask(self, *arguments: str | bytes | Path, **options: Any) -> Any:
-        """A command that must succeed, with --json; its valid answer."""
+        """The validated JSON answer of a command that must succeed."""
         done = self.run(*arguments, "--json", **options)
         assert done.code == 0, done.out + done.err
         return done.json()
@@ -96,7 +96,7 @@ class User:
         return self.ask("ingest", *(arguments or (self.notes,)), **options)
 
     def found(self, query: str, *options: str, **more: Any) -> list[str]:
-        """Paths of the hits, each once, sorted; files with the same text too."""
+        """The paths of the hits and of their copies, each once, sorted."""
         hits = self.ask("search", query, "-k", "100", "--match", "all", "--duplicates", "show", *options, **more)[
             "hits"
         ]
@@ -109,7 +109,7 @@ class User:
         return file
 
     def counts(self, report: dict[str, Any]) -> dict[str, int]:
-        """What an ingest did, without the zeroes."""
+        """The counts of an ingest that are not zero."""
         return {name: report[name] for name in ("added", "updated", "unchanged", "removed") if report[name]}
 
     def skipped(self, report: dict[str, Any]) -> dict[str, list[str]]:
@@ -124,7 +124,7 @@ class User:
             connection.close()
 
     def chunks(self, path: Path | None = None) -> list[tuple[str, str, str]]:
-        """(source, path, text) of every chunk."""
+        """The source, path and text of every chunk."""
         with self.open(path) as connection:
             rows = connection.execute(
                 """SELECT s.name, d.path, c.text FROM chunks c JOIN documents d ON d.id = c.document_id JOIN sources s ON s.id = d.source_id
@@ -133,14 +133,14 @@ class User:
             return [tuple(row) for row in rows]
 
     def check(self, path: Path | None = None) -> None:
-        """The file is whole, and its text index is exactly that of its chunks."""
+        """Checks that the database is sound, and that its text index is exactly that of its chunks."""
         with self.open(path) as connection:
             assert connection.pragma("quick_check") == "ok"
             assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
             connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
 
     def fails(self, *arguments: str | bytes | Path, code: str, exit_code: int = 2, **options: Any) -> Done:
-        """An error as it must look: for people one sentence and a hint on stderr, for programs error.v1 alone on
+        """Checks that a command fails with one sentence and a hint on stderr and, with --json, with only an error.v1 on
         stdout.
         """
         done = self.run(*arguments, "--json", **options)
@@ -163,7 +163,7 @@ def user(tmp_path: Path) -> User:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> User:
-    """A user whose notes are indexed already; for tests that only read."""
+    """A user whose notes are indexed, for tests that only read."""
     user = User(tmp_path_factory.mktemp("reader"))
     user.write("git.md", "---\ntitle: Git\ntags: [vcs]\n---\n# Install git\n\nRun the installer.\n")
     user.write("ko.md", "# 문서\n\n문서를 검색하는 방법.\n")

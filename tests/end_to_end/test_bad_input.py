@@ -1,4 +1,6 @@
-"""Whatever goes wrong: one clear sentence with a hint, the documented exit code, error.v1 under --json, nothing lost."""
+"""Every failure gives one clear sentence with a hint, the documented exit code and error.v1 with --json, and loses
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -246,7 +248,7 @@ def damaged(user: User, path: Path, *, first_byte: int) -> Path:
 
 @pytest.mark.parametrize("command", [*READING, *WRITING], ids=" ".join)
 def test_every_command_reports_a_corrupt_db(reader: User, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """Its first page is whole, so that the damage shows only when a command really reads."""
+    """The first page of the file is intact, so that only real reads meet the damage."""
     refused_as_corrupt(reader, damaged(reader, tmp_path / "bad.sqlite", first_byte=8192), command)
 
 

@@ -32,11 +32,13 @@ OF_A_RUN = {
     "date",
     "vector_rank",
 }
-"""Times, versions of an index, dates of library documents, and ranks of the stores' own lists, where near ties swap."""
+"""Fields that differ between runs or stores: times, versions of an index, and ranks in the lists of a store, where near
+ties swap.
+"""
 
 
 class Near(float):
-    """Equals any number up to .02 away: SQLite keeps vectors with 16 bits, a cluster with 32."""
+    """Equals any number that differs by at most .02, because SQLite stores vectors with 16 bits and a cluster with 32."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, float) and abs(self - other) <= 0.02
@@ -50,7 +52,7 @@ class Both(NamedTuple):
     cluster: str
 
     def asked(self, *command: str | Path) -> Any:
-        """What both answer; they must not differ."""
+        """The answer of both stores, which must be the same."""
         told = [self.user.run(*command, "--json", "--db", place) for place in (self.file, self.cluster)]
         answers = [
             (done.code, comparable(done.json(), place))
@@ -61,7 +63,7 @@ class Both(NamedTuple):
 
 
 def comparable(value: Any, place: str) -> Any:
-    """The value without what belongs to one run or one store."""
+    """The value without fields that belong to one run or one store."""
     if isinstance(value, dict):
         return {key: comparable(part, place) for key, part in value.items() if key not in OF_A_RUN}
     if isinstance(value, list):
@@ -85,7 +87,7 @@ weighed for the average length at its time, which changes scores by some percent
 
 @pytest.fixture(scope="module")
 def both(one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Both:
-    """With the models that come along: each place is filled by `kb ingest` and `kb lib add`."""
+    """A user of each store, with the bundled models, after `kb ingest` and `kb lib add`."""
     user = User(tmp_path_factory.mktemp("both"))
     del user.environment["KEBAB_EMBEDDING_MODEL"]
     user.environment["XDG_CACHE_HOME"] = str(model_cache)

@@ -20,7 +20,7 @@ SEARCHERS = 8
 
 
 def bulk(user: User) -> subprocess.Popen[bytes]:
-    """A process that goes on searching as long as it is fed."""
+    """A process that answers queries as long as lines are written to it."""
     return user.start("search", "--bulk", stdin=subprocess.PIPE)
 
 
@@ -32,7 +32,7 @@ def write(user: User, files: int, words: int = 400) -> None:
 
 
 def test_eight_processes_search_while_one_ingests_from_nothing(user: User) -> None:
-    """The very first ingest: for the readers the corpus is empty, then growing, never an error, never locked."""
+    """During the first ingest the corpus is empty and then grows for readers, without errors or waiting for locks."""
     write(user, 600)
     ingest = user.start("ingest", user.notes, "--json")
     queries = b'{"query": "alpha note", "k": 3}\n' * 15
@@ -61,7 +61,7 @@ def test_eight_processes_search_while_one_ingests_from_nothing(user: User) -> No
 
 
 def test_eight_processes_search_while_one_ingests_repeatedly(user: User) -> None:
-    """No error, nothing on stderr, and each answer finds all forty documents, whichever version it saw."""
+    """No search fails or prints to stderr, and each finds all forty documents in one of their versions."""
     write(user, 40, words=1500)
     user.ingest()
     searchers = [bulk(user) for _ in range(SEARCHERS)]
@@ -91,7 +91,7 @@ def test_eight_processes_search_while_one_ingests_repeatedly(user: User) -> None
 
 
 def documents_in(database: Path) -> int:
-    """Asked of the file itself: a `kb` process takes as long to start as the ingest takes to finish."""
+    """The number of documents, read from the file itself: starting a `kb` process takes as long as the ingest."""
     try:
         with closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             return len(connection.execute("SELECT 1 FROM documents").fetchall())
@@ -101,7 +101,7 @@ def documents_in(database: Path) -> int:
 
 @pytest.fixture
 def busy(user: User) -> subprocess.Popen[bytes]:
-    """An ingest that is stopped in the middle of its work, its lock in hand."""
+    """An ingest that is stopped in the middle of its work while it holds its lock."""
     write(user, 600)
     process = user.start("ingest", user.notes, "--json")
     deadline = time.monotonic() + 20
@@ -139,7 +139,7 @@ def test_a_second_ingest_waits_for_the_first(user: User, busy: subprocess.Popen[
 
 
 def test_readers_continue_while_a_writer_is_stopped(user: User, busy: subprocess.Popen[bytes]) -> None:
-    """Reading commands, backup and doctor go on beside a writer that holds its lock."""
+    """Reading commands, backup and doctor work while a writer holds its lock."""
     try:
         started = time.monotonic()
         user.ask("search", "alpha")

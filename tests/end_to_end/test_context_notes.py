@@ -1,4 +1,4 @@
-"""A note and the words it gives to every passage below it: both or neither, whenever the process dies."""
+"""A note and its words for every passage below it are stored together, whenever the process is killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KILLS = 6
 
 
 def described(user: User) -> bool:
-    """Whether there is a note; if so all passages are found by it, otherwise none is."""
+    """Whether there is a note. Checks that it finds all passages or, if there is none, no passage."""
     (source,) = user.ask("list", "sources")["items"]
     with user.open() as connection:
         every, some = connection.execute(

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: the file opens, integrity holds, the next run finishes, nothing is doubled or lost."""
+"""kill -9 at any moment: the file opens and is sound, the next run finishes, and nothing is lost or stored twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_files(user: User) -> None:
 
 
 class Killer:
-    """Kills ingests at moments spread over all that they do, however fast the machine is."""
+    """Kills ingests at moments spread over their whole duration, on machines of any speed."""
 
     def __init__(self, user: User) -> None:
         self.user = user
@@ -36,7 +36,7 @@ class Killer:
         self.longest = {"start": 1.0, "work": 1.0}  # seconds to wait at the most, before the first event and behind it
 
     def kills(self, database: Path, phase: str) -> bool:
-        """Whether the ingest was still running when it was killed; if not, the next one gets less time."""
+        """Whether the ingest still ran when it was killed. If not, the next one gets less time."""
         process = self.user.start("ingest", "--db", database, self.user.notes, "--json", "--progress", "json")
         assert process.stderr is not None
         if phase == "work":
@@ -51,7 +51,7 @@ class Killer:
 
 
 def opened_and_whole(user: User, database: Path) -> None:
-    """What a user sees right after the kill: searching works, the file is whole, every document is complete."""
+    """Checks what a user sees right after the kill: search works, the file is sound, and every document is complete."""
     done = user.run("--db", database, "search", "note", "--json")
     if done.json()["schema_version"] == "error.v1":  # killed before there was anything
         assert done.json()["code"] == "not_found", done.out

@@ -1,5 +1,5 @@
-"""`kb lib` as a user runs it: formats to the letter, a kill in the middle, another machine, and nobody asked who was
-not named.
+"""`kb lib` as a user runs it: exact formats, kills, export to another machine, and no network request that was not
+asked for.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def widget(user: User, upstream: Upstream) -> User:
 
 
 def test_library_texts_are_printed_exactly_without_any_model(widget: User) -> None:
-    """Tabs and all."""
+    """Tabs are printed too."""
     found = widget.run("lib", "search", "widget")
     assert found.out == (
         "1. Widget\n   Library ID: /acme/widget\n   Description: Gauges for dashboards\n"
@@ -187,7 +187,7 @@ def github() -> Iterator[str]:
 
 
 def test_stars_are_fetched_only_with_fetch_metadata(user: User, upstream: Upstream, github: str) -> None:
-    """A repository on github.com, which git is configured to find elsewhere, as with a mirror in a company."""
+    """git is configured to find a repository on github.com elsewhere, as with a company's mirror."""
     upstream.commit({"docs/a.md": "# A\n\nText.\n"})
     address = "https://github.com/acme/widget"
     (user.home / ".gitconfig").write_text(f'[url "{upstream.url}"]\n\tinsteadOf = {address}\n')

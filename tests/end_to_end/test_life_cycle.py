@@ -1,4 +1,4 @@
-"""A folder's life through the real command line: what is new, changed, moved, gone, unreadable, strange."""
+"""Ingesting a folder again and again by the real command: new, changed, moved, deleted, unreadable and strange files."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ def test_changing_the_korean_analysis_indexes_again_and_changes_the_index_versio
 
 
 def test_a_file_that_is_rewritten_during_ingest_is_indexed_as_one_version(user: User) -> None:
-    """Every version is one marker repeated; a chunk with two markers would be a mixture."""
+    """Every version repeats one marker, so a chunk with two markers would be a mixture."""
     code = """
 import sys, itertools
 for n in itertools.count():
@@ -557,7 +557,7 @@ def test_the_table_of_this_file_has_every_command(user: User) -> None:
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory, reader: User) -> Path:
-    """A folder and its index, to which only an option leads."""
+    """A folder with its own database, which only an option names."""
     folder = tmp_path_factory.mktemp("elsewhere")
     reader.write("a.md", "---\ntags: [t]\n---\nalpha here\n", folder=folder / "notes")
     reader.ingest(folder / "notes", "--db", folder / "named.sqlite")
@@ -569,7 +569,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory, reader: User) -> Path:
 def test_global_options_work_before_and_after_every_command(
     reader: User, elsewhere: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    """--db, --config, --json and --quiet, in front of the command, behind it, and between group and subcommand."""
+    """The options --db, --config, --json and --quiet before the command, after it, and between group and subcommand."""
     database = tmp_path / "named.sqlite"
     config = tmp_path / "other.toml"
     config.write_text("[search]\ndefault_k = 7\n")
@@ -599,7 +599,7 @@ def test_global_options_work_before_and_after_every_command(
 
 
 def assert_it_used(command: tuple[str, ...], answer: Any, database: Path, config: Path) -> None:
-    """Something in the answer that only the named database or config can have given."""
+    """Checks that the answer comes from the named database or config."""
     match command:
         case ("search", _):
             assert [hit["doc_path"] for hit in answer["hits"]] == ["a.md"]
@@ -662,7 +662,7 @@ def assert_it_used(command: tuple[str, ...], answer: Any, database: Path, config
 def test_a_broken_config_named_by_config_stops_every_command(
     reader: User, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    """Lesson: --config was ignored in one command after another."""
+    """--config was ignored by one command after another in the past."""
     config = tmp_path / "broken.toml"
     config.write_text("[search]\ndefault_k = 0\n")
     done = reader.fails(*command, "--config", config, code="invalid_config")
@@ -681,7 +681,9 @@ def test_quiet_prints_only_results_and_errors(reader: User) -> None:
 
 @contextmanager
 def held(file: Path) -> Iterator[Callable[[], bool]]:
-    """Whoever opens this file waits until the end of the block. Gives what tells whether somebody does."""
+    """Makes every reader of this file wait until the end of the block, and yields a function that tells whether one
+    waits.
+    """
     descriptor = os.open(file, os.O_RDONLY)
     fcntl.fcntl(
         descriptor, fcntl.F_SETSIG, signal.SIGURG
@@ -694,8 +696,8 @@ def held(file: Path) -> Iterator[Callable[[], bool]]:
 
 
 def test_ctrl_c_is_safe_and_the_next_run_goes_on(user: User) -> None:
-    """It comes while the 71st file is read, however fast the machine is: one group of files is written then, another
-    one is not.
+    """The interrupt comes while the 71st file is read, on machines of any speed: one group of files is written, the
+    next is not.
     """
     for number in range(100):
         user.write(

@@ -1,4 +1,4 @@
-"""`kb migrate` as a user runs it: killed again and again on the way to a Qdrant server, it gets everything there, once."""
+"""`kb migrate` as a user runs it: killed repeatedly on the way to a Qdrant server, it copies everything exactly once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def address(one_node: QdrantNode) -> str:
 
 @pytest.fixture
 def full(user: User) -> User:
-    """With more documents than are written at once."""
+    """A knowledge base with more documents than one request writes."""
     for number in range(260):
         user.write(
             f"{number % 7}/note{number}.md",
@@ -33,7 +33,7 @@ def full(user: User) -> User:
 
 
 def events(user: User, *arguments: str | Path) -> Generator[dict[str, Any], None, None]:
-    """What a migration says of itself; whoever stops listening kills it at once."""
+    """The progress events of a migration, which is killed when the caller stops reading them."""
     process = user.start("migrate", *arguments, "--progress", "json")
     assert process.stderr is not None
     try:

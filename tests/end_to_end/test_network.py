@@ -1,4 +1,4 @@
-"""No network in lexical mode, ever."""
+"""Lexical mode never uses the network."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def offline(tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_test_of_forbidden_sockets_fails_if_a_socket_is_opened(user: User, offline: dict[str, str]) -> None:
-    """Without it the other test would prove nothing."""
+    """Otherwise the other test would prove nothing."""
     import sys
 
     code = "import socket; socket.socket()"

@@ -1,4 +1,4 @@
-"""What comes out of the program: exact in a pipe, harmless on a terminal, and a clear word when it cannot be written."""
+"""The output of commands: exact in a pipe, harmless on a terminal, and a clear error if it cannot be written."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_output_to_a_full_disk_is_one_clear_error(reader: User, arguments: list[
 
 
 def test_a_page_of_korean_text_is_accepted_as_a_query(reader: User) -> None:
-    """Every two letters would be looked for; so many that nobody would wait."""
+    """Searching for every pair of its letters would take too long."""
     import json
 
     query = "".join(chr(0xAC00 + number * 7919 % 11172) for number in range(100_000))

@@ -1,4 +1,4 @@
-"""What others on the same machine can see: files, passwords, words of deleted documents; and what reading leaves
+"""What other users of the machine can read (files, passwords, words of deleted documents), and what reading leaves
 behind.
 """
 
@@ -122,7 +122,7 @@ def test_doctor_names_the_command_that_protects_its_files_but_not_for_a_folder_o
 
 
 class PrivateServer(ThreadingHTTPServer):
-    """A git repository and a text file for those who know the password."""
+    """A server with a git repository and a text file, both with a password."""
 
     daemon_threads = True
 
@@ -151,7 +151,7 @@ class _PrivateHandler(BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815
 
     def _note_arguments(self) -> None:
-        """Arguments of a process are for everyone to read; what the user typed is not ours to hide."""
+        """Records the arguments of processes, which every user can read. What the user typed is not hidden."""
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -342,7 +342,7 @@ READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@
 
 
 def mounted_read_only(folder: Path) -> list[str]:
-    """A command in front of which others find the folder on a read-only medium; root is held by that too."""
+    """A command prefix under which the folder is on a read-only medium, even for root."""
     command = [
         "unshare",
         "--mount",
@@ -409,9 +409,7 @@ def test_a_log_that_a_read_only_medium_hides_is_reported(user: User, tmp_path: P
 
 
 def test_a_reader_of_a_deleted_database_does_not_touch_the_log_of_the_next_one(tmp_path: Path) -> None:
-    """A connection takes the log away by its name when it closes: it must not be that of another file that has this
-    name now.
-    """
+    """SQLite deletes the log by its name when a connection closes, and that name may by now belong to another database."""
     folder = tmp_path / "data"
     path = folder / "kebab.sqlite"
     Database(path).writer().close()

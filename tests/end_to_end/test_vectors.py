@@ -1,4 +1,6 @@
-"""Vectors as a user gets them: the bundled models, real processes, interrupted, killed, turned off, out of reach."""
+"""Vectors as a user gets them: the bundled models in real processes that are interrupted, killed or cannot reach a
+model.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ DEAD_ENDPOINT = {
 
 @pytest.fixture
 def person(user: User, model_cache: Path) -> User:
-    """Someone with the default settings."""
+    """A user with the default settings."""
     user.environment.pop("KEBAB_EMBEDDING_MODEL")
     user.environment["XDG_CACHE_HOME"] = str(model_cache)
     for path, text in NOTES.items():
@@ -44,7 +46,7 @@ def write_many(user: User, count: int) -> None:
 
 
 def vectors_are_whole(user: User) -> None:
-    """Every chunk has exactly one vector in the space of its script, and none is stored twice."""
+    """Checks that every chunk has exactly one vector in the space of its script, and that none is stored twice."""
     user.check()
     with user.open() as connection:
         assert connection.execute(
@@ -136,7 +138,7 @@ def test_an_edited_file_is_found_by_its_new_text(person: User) -> None:
 
 
 def test_without_vectors_search_is_lexical_and_says_how_to_make_them(person: User) -> None:
-    """Vectors alone cannot be asked for where there are none."""
+    """Mode vector is an error then."""
     assert person.ingest(person.notes, "--no-embed")["vectors_made"] == 0
     answer = person.ask("search", "sourdough")
     assert (answer["mode"], answer["method"]) == ("hybrid", "lexical")
@@ -189,7 +191,7 @@ def test_mode_vector_before_anything_was_ingested_is_an_error(person: User) -> N
 
 
 def test_a_notice_reports_missing_vectors(person: User) -> None:
-    """embedding.cross_language turned on after the ingest: until the next one, Korean questions find less."""
+    """After embedding.cross_language was turned on, Korean questions find less until the next ingest."""
     person.ingest()
     wants_more = {"KEBAB_EMBEDDING_CROSS_LANGUAGE": "on"}
     assert person.ask("search", "sourdough")["notices"] == []
@@ -205,7 +207,7 @@ def test_a_notice_reports_missing_vectors(person: User) -> None:
 
 
 def test_a_damaged_model_in_the_cache_is_unpacked_again(person: User, model_cache: Path, tmp_path: Path) -> None:
-    """One bit less and it would still load, and give other vectors."""
+    """A model with one changed bit would load and give other vectors."""
     person.ingest()
     before = person.ask("search", "how to set up version control")["hits"]
     own = tmp_path / "cache"
@@ -230,7 +232,7 @@ def test_a_question_of_a_hundred_thousand_characters_is_answered(person: User) -
 
 
 def test_a_question_loads_only_the_model_of_its_script(person: User, model_cache: Path, tmp_path: Path) -> None:
-    """An English question never loads the multilingual model, a Korean one never granite."""
+    """An English question never loads the multilingual model, and a Korean one never granite."""
     person.write("ko.md", "# 빵\n\n밀가루와 물로 발효종을 키운 다음 빵을 굽는다.\n")
     person.ingest()
     for question, model in (("how do I bake bread", "granite"), ("빵을 굽는 방법", "multilingual")):
@@ -249,9 +251,7 @@ def test_a_korean_question_finds_the_english_page(person: User) -> None:
 
 
 def test_missing_vectors_of_the_second_model_are_noticed(person: User) -> None:
-    """An embedding that was stopped in its second round leaves every chunk with a vector, and Korean questions with
-    less to find.
-    """
+    """After an embedding that stopped in its second round every chunk has a vector, but Korean questions find less."""
     person.write("ko.md", "# 세금\n\n신고 기한은 7월이다. 영수증은 7년 동안 보관한다.\n")
     person.ingest()
     with person.open() as connection:

@@ -1,4 +1,4 @@
-"""kb watch: an afternoon of edits ends with an index equal to a fresh one."""
+"""kb watch during many edits ends with an index equal to a new one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def watching(user: User, *arguments: str | Path) -> Iterator[subprocess.Popen[by
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Long, because other tests run meanwhile."""
+    """Waits until a condition holds; for long, because other tests run at the same time."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come about"
@@ -42,7 +42,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 def save_by_rename(file: Path, text: str) -> None:
-    """As vim and many others do."""
+    """Saves a file by renaming another one, as vim and other editors do."""
     beside = file.with_name(f".{file.name}.swp")
     beside.write_text(text)
     beside.replace(file)
@@ -136,7 +136,7 @@ def test_changes_during_another_write_are_indexed_afterwards(user: User) -> None
 
 
 def embedded(user: User) -> tuple[int, int]:
-    """How many chunks have a vector, and how many there are."""
+    """The number of chunks with a vector, and the number of all chunks."""
     stats = user.ask("schema")["stats"]
     return (stats["embedded_chunks"], stats["chunks"]) if stats else (0, 0)  # the file is there before its tables are
 

@@ -1,5 +1,5 @@
-"""The embedding phase of an ingest: what is embedded, in what batches, what is never embedded twice, and where it goes
-on.
+"""Embedding after an ingest: which texts, in which batches, what is not embedded twice, and how an interrupted run
+continues.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def workshop(toy: type[Toy], write_notes: Notes, tmp_path: Path) -> Workshop:
 
 
 def test_every_chunk_gets_a_vector_after_its_text_is_searchable(workshop: Workshop) -> None:
-    """From then on it is found by its meaning."""
+    """From then on vector search finds it."""
     report = workshop.ingest({"a.md": text(5, "apple"), "b.md": text(7, "berry"), "c.txt": "cherry one two three"})
     assert (report.added, report.vectors_made, report.vectors_reused) == (3, 3, 0)
     assert report.embedding_seconds > 0
@@ -100,7 +100,7 @@ def test_long_texts_are_embedded_in_small_batches(workshop: Workshop) -> None:
 
 
 def refusing(embedder: WordEmbedder, word: str) -> Callable[[Any, Any], Any]:
-    """An `embed` that refuses texts with this word."""
+    """An `embed` function that refuses texts with this word."""
     really = embedder.embed
 
     def embed(texts: Any, kind: Any) -> Any:
@@ -229,7 +229,7 @@ def test_the_same_folder_as_another_source_embeds_nothing(workshop: Workshop, tm
 
 
 def test_other_chunking_embeds_only_the_chunks_that_changed(workshop: Workshop) -> None:
-    """Another size of chunks indexes every file again; short ones give the same chunk as before."""
+    """A new chunk size indexes every file again; chunks of short files stay the same."""
     files = {f"{number}.md": text(12, f"note{number}n") for number in range(6)}
     files["long.md"] = "".join(text(160, f"part{part}p") for part in range(5))
     root = workshop.notes(files)

@@ -72,7 +72,9 @@ FRONT_MATTER = st.tuples(
 )
 RANDOM = st.tuples(st.sampled_from(NAMES), st.binary(max_size=200))
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
-"""More than the few of every run, and others each time: FUZZ_EXAMPLES=1000 pytest tests/ingest/test_hostile_files.py"""
+"""How many more random files to try, different ones each time: FUZZ_EXAMPLES=1000 pytest
+tests/ingest/test_hostile_files.py
+"""
 FILES = 25
 
 
@@ -272,7 +274,7 @@ SWAPS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.fixture
 def at_most_20_seconds() -> Iterator[None]:
-    """Without the check, opening a pipe never ends."""
+    """Ends the test after 20 seconds, because opening a pipe without the check never ends."""
 
     def over(*_: object) -> None:
         raise AssertionError("it waits")

@@ -21,7 +21,7 @@ Notes = Callable[[Mapping[str, str]], Path]
 
 @pytest.fixture
 def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many documents each transaction had."""
+    """The number of documents in each transaction."""
     sizes: list[int] = []
     write = SqliteDocumentStore.write
 
