@@ -354,7 +354,7 @@ def _checked_option(name: str, value: Any) -> Any:
         value = [item.lower() if lower else item for item in _items(name, value)]
         if name in _TAGS:
             value = [item.lstrip("#").rstrip("/") or item for item in value]  # as Obsidian writes them
-        return tuple(checked_argument(name, value, _schema(name)))
+        return tuple(checked(name, value, list, choices=option.choices))
     return checked_argument(name, value.lower() if lower and isinstance(value, str) else value, _schema(name))
 
 
