@@ -214,9 +214,10 @@ def test_one_path_instead_of_a_list_is_ingested_over_rest_and_mcp(surfaces: Surf
 
 
 def test_a_wrong_mode_of_snippets_is_refused_like_one_of_search(surfaces: Surfaces) -> None:
-    for call in (
-        lambda: surfaces.kb.search("dial", mode="psychic"),
-        lambda: surfaces.kb.libraries.search_snippets("dial", "/acme/widget", mode="psychic"),
+    with pytest.raises(kebab.KebabError, match="mode = 'psychic' is not known"):
+        surfaces.kb.search("dial", mode="psychic")
+    with (
+        surfaces.kb.libraries.service() as service,
+        pytest.raises(kebab.KebabError, match="mode = 'psychic' is not known"),
     ):
-        with pytest.raises(kebab.KebabError, match="mode = 'psychic' is not known"):
-            call()
+        service.search_snippets("dial", "/acme/widget", mode="psychic")
