@@ -66,18 +66,17 @@ def _here(what: str, known: Sequence[str]) -> str:
     return f" {what} here: {', '.join(known)}." if known else ""
 
 
-_unmatched = Says.UNMATCHED_FILTER.notice
-_NO_DOCUMENT: dict[str, tuple[Says, str]] = {
-    "lang": (Says.UNKNOWN_LANG, "{}"),
-    "formats": (Says.UNKNOWN_FORMAT, "{}"),
-    "types": (Says.UNMATCHED_FILTER, "is of --type {}"),
-    "sources": (Says.UNMATCHED_FILTER, "is of --source {}"),
-    "path_glob": (Says.UNMATCHED_FILTER, "matches --path '{}'"),
-    "trust_min": (Says.UNMATCHED_FILTER, "passes --trust-min {}"),
-    "after": (Says.UNMATCHED_FILTER, "is as new as --after {}"),
-    "before": (Says.UNMATCHED_FILTER, "is older than --before {}"),
+_NO_DOCUMENT = {
+    "lang": Says.UNKNOWN_LANG,
+    "formats": Says.UNKNOWN_FORMAT,
+    "types": Says.UNMATCHED_TYPE,
+    "sources": Says.UNMATCHED_SOURCE,
+    "path_glob": Says.UNMATCHED_PATH,
+    "trust_min": Says.UNMATCHED_TRUST,
+    "after": Says.UNMATCHED_AFTER,
+    "before": Says.UNMATCHED_BEFORE,
 }
-"""The notice, and its words, for a filter that no document passes."""
+"""The notice for each filter that no document passes."""
 
 
 class _Suspect(NamedTuple):
@@ -105,7 +104,7 @@ def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], i
     ]
     explained = any(suspect.is_reason for suspect in found)
     notices = list(dict.fromkeys(suspect.notice for suspect in found))
-    return notices if explained else [*notices, _unmatched("passes all of the filters together")]
+    return notices if explained else [*notices, Says.UNMATCHED_FILTER.notice()]
 
 
 def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
@@ -115,17 +114,15 @@ def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
         yield _Suspect(SearchFilters(tags_any=filters.tags_any), Says.UNKNOWN_TAG.notice(tag))
     for tag in filters.tags_all:
         yield _Suspect(SearchFilters(tags_any=(tag,)), Says.UNKNOWN_TAG.notice(tag))
-    for name, (says, words) in _NO_DOCUMENT.items():
+    for name, says in _NO_DOCUMENT.items():
         value = getattr(filters, name)
         if value:
             written = " or ".join(value) if isinstance(value, tuple) else value
-            yield _Suspect(SearchFilters(**{name: value}), says.notice(words.format(written)))
+            yield _Suspect(SearchFilters(**{name: value}), says.notice(written))
     # An exclusion may exclude every document or, if misspelt, none.
     for path in filters.exclude_paths:
-        yield _Suspect(SearchFilters(exclude_paths=(path,)), _unmatched(f"is left by --exclude-path '{path}'"))
-        nothing = _unmatched(f"matches --exclude-path '{path}'")
-        yield _Suspect(SearchFilters(path_glob=path), nothing, is_reason=False)
+        yield _Suspect(SearchFilters(exclude_paths=(path,)), Says.ALL_EXCLUDED_BY_PATH.notice(path))
+        yield _Suspect(SearchFilters(path_glob=path), Says.NONE_EXCLUDED_BY_PATH.notice(path), is_reason=False)
     for tag in filters.exclude_tags:
-        yield _Suspect(SearchFilters(exclude_tags=(tag,)), _unmatched(f"is left by --exclude-tag {tag}"))
-        nothing = _unmatched(f"has the tag of --exclude-tag {tag}")
-        yield _Suspect(SearchFilters(tags_any=(tag,)), nothing, is_reason=False)
+        yield _Suspect(SearchFilters(exclude_tags=(tag,)), Says.ALL_EXCLUDED_BY_TAG.notice(tag))
+        yield _Suspect(SearchFilters(tags_any=(tag,)), Says.NONE_EXCLUDED_BY_TAG.notice(tag), is_reason=False)
