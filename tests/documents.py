@@ -1,4 +1,4 @@
-"""Documents made of whatever chunks a test needs."""
+"""Makes documents of any chunks for tests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kebab.core.ports import FileState, IndexedDocument
 def make_document(
     path: str, *texts: str, source: str = "notes", title: str | None = None, **details: Any
 ) -> IndexedDocument:
-    """Every text is one paragraph and one chunk; `details` are fields of ParsedDocument, and date, trust, headings,
-    kind, state and doc_id.
+    """A document in which every text is one paragraph and one chunk. `details`: fields of ParsedDocument, and date,
+    trust, headings, kind, state and doc_id.
     """
     body, chunks, line = "", [], 1
     for ordinal, text in enumerate(texts):

@@ -1,4 +1,4 @@
-"""Time limits hold for everything together, whichever part of an answer comes drop by drop."""
+"""A time limit applies to a whole response, whichever part of it arrives slowly."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ DROPS = {
     "nothing": b"",
 }
 AT_ONCE = 60
-"""Bytes of an answer that come without a pause, so that each part of it is reached."""
+"""The number of bytes that arrive without a pause, so that each part of a response is reached."""
 
 
 class DroppingServer:
-    """Sends the beginning of an answer at once and the rest a byte at a time; then it is silent, or hangs up."""
+    """A server that sends the beginning of a response at once and the rest byte by byte; then it is silent or
+    disconnects.
+    """
 
     def __init__(self) -> None:
         self.answer = b""
@@ -84,7 +86,7 @@ def seconds_of(call: Callable[[], object]) -> float:
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("part", DROPS)
 def test_fetching_ends_at_its_limit(server: DroppingServer, part: str, scheme: str) -> None:
-    """With https, none of it is a handshake: that comes drop by drop then."""
+    """With https it is the handshake that arrives byte by byte."""
     server.answer = DROPS[part] if scheme == "http" else b"\x16\x03\x03\x3f\xff" + DROPS[part]
 
     def run() -> None:
@@ -136,7 +138,7 @@ def test_all_redirects_share_one_limit(server: DroppingServer) -> None:
 
 
 def test_all_git_commands_of_one_fetch_share_one_limit(server: DroppingServer, tmp_path: Path) -> None:
-    """A fetch that fails is followed by a look at what the other side has, which may take as long."""
+    """After a fetch failed, git lists what the other side has, which may take as long."""
     server.answer = b"0fff".ljust(AT_ONCE, b"x") + b"x" * 22
     server.hangs_up = True
     limits = FetchLimits(3, 10)
@@ -158,7 +160,7 @@ def test_a_request_goes_through_the_proxy_of_the_environment(
 
 
 def test_a_request_can_be_made_where_an_event_loop_runs(server: DroppingServer) -> None:
-    """In a notebook, for example."""
+    """A notebook runs an event loop, for example."""
     server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
     async def run() -> bytes:

@@ -1,4 +1,4 @@
-"""The Python API of product.md 2.4: one object that ingests, searches, and shows what it holds."""
+"""The Python API: one object that ingests, searches and shows its content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def notes(write_notes: Callable[..., Path]) -> Path:
 
 
 def test_the_example_of_the_contract_works(notes: Path, tmp_path: Path) -> None:
-    """Ingest and search need nothing else, and every hit carries a citation."""
+    """Ingest and search need nothing else, and every hit has a citation."""
     with kebab.open(tmp_path / "notes.sqlite") as kb:
         report = kb.ingest(notes)
         assert report.added == 3
@@ -40,9 +40,7 @@ def test_the_example_of_the_contract_works(notes: Path, tmp_path: Path) -> None:
 
 
 def test_a_database_that_was_deleted_or_replaced_is_not_read_any_more(notes: Path, tmp_path: Path) -> None:
-    """Regression: who had it open went on to show what `kb reset` had deleted, and never saw what was ingested after
-    that.
-    """
+    """Regression: an open knowledge base showed what `kb reset` had deleted, and never what was ingested after that."""
     path = tmp_path / "kb.sqlite"
     with kebab.open(path) as kb, kebab.open(path) as beside:
         kb.ingest(notes, embed=False)
@@ -60,8 +58,8 @@ def test_a_database_that_was_deleted_or_replaced_is_not_read_any_more(notes: Pat
 def test_cached_vectors_of_a_deleted_database_are_not_used_for_the_new_one(
     write_notes: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_itself: bool
 ) -> None:
-    """Regression: file systems give a new file the number of the one just deleted, and its vectors were looked for
-    among the old.
+    """Regression: file systems reuse the inode of a deleted file, so the cached vectors of the old database were
+    searched.
     """
     from kebab.store.sqlite import vector_writer, vectors
 
@@ -99,7 +97,7 @@ def test_a_response_is_a_sequence_of_hits_with_more_to_say(notes: Path, tmp_path
 
 
 def test_a_search_may_be_asked_for_by_one_object(sample_kb: kebab.KnowledgeBase) -> None:
-    """Query and filters as objects mean what the spelt-out options mean."""
+    """Query and filters as objects have the same meaning as keyword arguments."""
     options: dict[str, Any] = {"mode": "lexical", "k": 3, "match": "any", "sort": "date", "per_doc": 1}
     spelt = sample_kb.search("git install", path="**/*.md", exclude_path=["git/undo.md"], **options)
     filters = kebab.SearchFilters(path_glob="**/*.md", exclude_paths=("git/undo.md",))

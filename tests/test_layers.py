@@ -1,4 +1,4 @@
-"""The few rules of layers that .importlinter, which scripts/check reads, cannot express."""
+"""Rules of layers that .importlinter cannot express."""
 
 from __future__ import annotations
 

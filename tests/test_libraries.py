@@ -321,7 +321,7 @@ def test_ten_thousand_files_are_indexed(kb: kebab.KnowledgeBase, upstream: Upstr
 def test_an_added_library_is_stored_in_the_database_file(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
-    """Not in the log beside it, because the reader that looked first was the last to go."""
+    """It must not be only in the log beside the file, which happened if a reader kept the log open."""
     upstream.commit(WIDGET)
     kb.ingest_text("A note.", title="Note")
     add(kb, upstream)
@@ -365,7 +365,7 @@ def test_snippets_carry_their_exact_lines(widget: kebab.KnowledgeBase) -> None:
 
 
 def test_libraries_and_notes_are_searched_separately(widget: kebab.KnowledgeBase, tmp_path: Path) -> None:
-    """product.md 3.16."""
+    """A search looks either at the user's own documents or at libraries."""
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "dial.md").write_text("# My dial\n\nThe dial in the hall.\n")
@@ -404,7 +404,7 @@ def test_a_library_citation_is_fetched_or_the_versions_are_named(
 def test_a_citation_of_a_library_never_leads_to_a_note_of_the_same_path(
     widget: kebab.KnowledgeBase, tmp_path: Path
 ) -> None:
-    """Regression: `kb fetch span` printed one's own README.md for the one of the library."""
+    """Regression: `kb fetch span` printed the user's own README.md instead of the library's."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "README.md").write_text("# Mine\n\nNothing of that.\n")
     widget.ingest(tmp_path / "notes", embed=False)
@@ -852,7 +852,7 @@ def test_ingest_without_notes_makes_missing_vectors(toy: type[Toy], upstream: Up
 def test_libraries_do_not_change_the_order_or_the_scores_of_notes(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
-    """Pages of libraries do not change how rare a word is in notes."""
+    """Pages of libraries do not change how rare a word is in the user's documents."""
     for number, text in enumerate(
         ["kettle", "kettle kettle", "spoon", "kettle spoon fork", "fork", "knife", "knife fork"]
     ):
@@ -1089,7 +1089,7 @@ def test_instructions_in_headings_and_descriptions_are_flagged(kb: kebab.Knowled
 
 
 def test_hits_removed_by_filters_are_counted_within_the_library(tmp_path: Path) -> None:
-    """Passages of one's own notes were counted as kept by the library, so that less than nothing was removed."""
+    """Regression: passages of the user's own documents were counted too, so that the difference was negative."""
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "guide.md").write_text(

@@ -1,4 +1,4 @@
-"""What `import kebab` offers is what it says it offers."""
+"""The public names of the package."""
 
 from __future__ import annotations
 

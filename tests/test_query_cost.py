@@ -40,7 +40,7 @@ SYLLABLES = ["".join(CHANCE.choices("bcdfghklmnprst", k=1) + CHANCE.choices("aei
 WORDS = ["a", "the", *("".join(CHANCE.choices(SYLLABLES, k=CHANCE.randrange(1, 5))) for _ in range(4000))]
 KOREAN = ["".join(chr(CHANCE.randrange(0xAC00, 0xAF00)) for _ in range(CHANCE.randrange(2, 5))) for _ in range(500)]
 HEAVY = " ".join(WORDS[2:98])
-"""About the most that one search may look for: frequent words, any of which will do."""
+"""Nearly the largest query: frequent words, of which any may match."""
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +162,7 @@ def bounded_cost() -> Iterator[None]:
 
 
 class DrawnVectors:
-    """An embedder whose vectors of 384 dimensions depend on a checksum of the text, because making real ones takes
-    many minutes.
-    """
+    """An embedder whose vectors are derived from a checksum of the text, because real ones take many minutes."""
 
     name, version, dimension, fingerprint = "drawn", "1", 384, "drawn@1:384"
 

@@ -1,4 +1,4 @@
-"""Which store the settings mean, and that a wrong address is said so."""
+"""Which store the settings choose, and errors for wrong addresses."""
 
 from __future__ import annotations
 

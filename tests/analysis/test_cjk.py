@@ -95,5 +95,5 @@ def test_a_phrase_of_plain_words_is_found_if_its_last_word_touches_korean_letter
 
 
 def test_plain_words_that_touch_no_cjk_letters_are_not_in_the_cjk_column() -> None:
-    """They are found in their own; twice they would count twice."""
+    """They are in the column for words already, and would count twice."""
     assert list(column_terms("plain words here, 문서 and more")) == ["문서", "서"]

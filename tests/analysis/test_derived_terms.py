@@ -1,4 +1,4 @@
-"""Terms of a chunk that stand in none of its other columns as words."""
+"""Terms of a chunk that are not words of its other columns."""
 
 from __future__ import annotations
 

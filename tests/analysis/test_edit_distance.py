@@ -1,4 +1,4 @@
-"""Slips of the finger, counted, and held to the textbook's table."""
+"""The edit distance of misspellings, compared with a plain implementation."""
 
 from __future__ import annotations
 

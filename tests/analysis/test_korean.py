@@ -1,4 +1,4 @@
-"""Korean: one particle off a typed word, or morphemes with the extra `korean`."""
+"""Korean words: removing one particle of a typed word, or morphemes with the extra `korean`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language of a text is told by its script."""
+"""The language of a text, judged by its script."""
 
 from __future__ import annotations
 

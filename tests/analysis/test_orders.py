@@ -1,4 +1,4 @@
-"""What is flagged, and what documentation says every day."""
+"""Which texts are flagged as orders, and ordinary documentation, which is not."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_disguised_orders_of_every_kind_are_flagged() -> None:
     "무시 ", "\ufdfa", "SYSTEM", "\nuser: ", "<img src='?", "aа ", "note ", "# ai ", "must say ", "\n ", "- -", "=&", "<|  ",
 ])  # fmt: skip
 def test_cost_grows_with_the_length_of_a_hostile_text_only(unit: str) -> None:
-    """A quadratic pattern takes minutes on this."""
+    """A pattern with quadratic time would take minutes here."""
     started = time.process_time()
     reads_like_orders(unit * (200_000 // len(unit)))
     assert time.process_time() - started < 5

@@ -1,4 +1,4 @@
-"""Stop words say nothing about what is looked for."""
+"""Stop words, which say nothing about the subject of a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of words that a stemmer does not bring together, or brings together though they are different words."""
+"""Word forms that the stemmer separates although they are one word, or joins although they are different words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOKENIZER = SqliteTokenizer(apsw.Connection(":memory:"))
 
 
 class NoIndex:
-    """An empty corpus: every word is as rare as any other."""
+    """An index of an empty corpus, in which every word is equally rare."""
 
     tokenizer = TOKENIZER
 

@@ -119,7 +119,7 @@ def chunks_of(text: str, settings: ChunkingSettings = DEFAULTS, path: str = "not
 
 
 def tokens_with_context(document: ParsedDocument, chunk: Chunk) -> int:
-    """Tokens of the embedded text: title, headings and chunk. White space has no tokens."""
+    """The tokens of the embedded text: title, headings and chunk. White space has no tokens."""
     body = " ".join(chunk.text.split())
     return estimate_tokens(context_of(document.title, chunk.heading_path)) + estimate_tokens(body) - 1
 
@@ -269,7 +269,7 @@ def test_large_sections_are_separate_chunks_with_the_path_of_their_headings() ->
 
 
 def test_headings_without_text_do_not_hide_the_innermost_heading() -> None:
-    """product.md 2.2: `heading: Architecture > Rust workspace`; the label is the innermost heading."""
+    """A hit shows `heading: Architecture > Rust workspace`; the section label is the innermost heading."""
     (chunk,) = chunks_of("# Architecture\n\n## Rust workspace\n\nA workspace groups packages.\n")
     assert chunk.heading_path == ("Architecture", "Rust workspace")
     assert chunk.section_label == "Rust workspace"

@@ -39,7 +39,7 @@ def test_a_setting_is_documented_typed_and_its_default_is_allowed() -> None:
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
-    """Ten hits, snippets of 220 characters, `auto`; default_top is another name of default_k."""
+    """Ten hits, snippets of 220 characters, match `auto`; default_top is another name of default_k."""
     search = Settings().search
     assert (search.default_k, search.snippet_chars, search.match) == (10, 220, "auto")
     assert next(item for item in ALL if item.key == "search.default_k").alias == "default_top"

@@ -44,7 +44,7 @@ PATH = st.text(
 
 
 def typed(span: Span | None) -> tuple[type, Span | None]:
-    """Spans are named tuples, and those are equal whatever their type."""
+    """A span with its type, because named tuples are equal whatever their type."""
     return type(span), span
 
 
@@ -101,7 +101,7 @@ def test_only_percent_hash_question_mark_and_space_of_a_path_are_encoded() -> No
 
 
 def as_read_back(span: Span) -> Span:
-    """Neither form carries a symbol, a language or a speaker."""
+    """The span as it is read back: neither form contains a symbol, a language or a speaker."""
     match span:
         case CodeSpan(first, last):
             return LineSpan(first, last)

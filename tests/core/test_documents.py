@@ -38,7 +38,7 @@ def test_ids_are_the_same_in_every_process(seed: str) -> None:
 
 
 def test_ids_do_not_change_between_versions() -> None:
-    """Written out: a change here would orphan every stored id, link and judgement."""
+    """The ids are written out here, because a change would break every stored id, link and judgement."""
     assert document_id("notes", "git/setup.md") == "a1e8cfe275dbb4d0"
     assert chunk_id("a1e8cfe275dbb4d0", 0, "# Git\n") == "a1e8cfe26e04f07c89d2"
 

@@ -57,7 +57,7 @@ def test_a_path_glob_matches_these_paths_and_not_those(pattern: str, path: str, 
 
 
 def reference(pattern: str, path: str) -> bool:
-    """By recursion on both texts, without regular expressions."""
+    """Matches by recursion on both texts, without regular expressions."""
 
     @cache
     def matches(p: int, s: int) -> bool:

@@ -135,7 +135,7 @@ def test_any_text_gives_a_tree(text: str) -> None:
 
 
 def written(tree: QueryTree) -> str:
-    """The tree in the words of a query again."""
+    """The tree written as a query."""
     match tree:
         case Bag(found):
             forms = {Word: "{}", Prefix: "{}*", Phrase: '"{}"'}
@@ -166,6 +166,6 @@ def test_a_query_of_a_hundred_thousand_characters_is_parsed_quickly(piece: str) 
 
 
 def test_the_operators_and_not_mean_not() -> None:
-    """Regression: it asked for the word NOT, and found what was to be left out."""
+    """Regression: it asked for the word NOT, and found what was to be excluded."""
     assert parse("rocket AND NOT beta") == parse("rocket NOT beta")
     assert parse("rocket AND NOT") == parse('rocket AND "NOT"')

@@ -108,7 +108,7 @@ LINES = st.text(st.one_of(st.sampled_from("\n\n\r\u2028\x0b\x0c\x85a b한🙂\u0
 
 
 def file_lines(text: str) -> list[str]:
-    """Lines as grep, sed and git count them."""
+    """The lines of a file as grep, sed and git count them."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] or len(lines) == 1 else lines[:-1]

@@ -1,4 +1,4 @@
-"""The benchmarks run: what they measure is written down elsewhere, and must be measurable again."""
+"""The benchmarks can be run, so that their published figures can be measured again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(name: str, *arguments: str) -> str:
 
 
 def test_vectors_can_be_measured() -> None:
-    """Regression: it inserted rows by their number of columns, and a migration added some."""
+    """Regression: the benchmark inserted rows by the number of columns, which a migration changed."""
     printed = run("vector_latency.py", "--counts", "10000", "--data", str(BENCHMARKS))
     assert "| 10,000 " in printed
 

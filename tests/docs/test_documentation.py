@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _module(name: str) -> dict[str, Any]:
-    """A module of docs/, which is no package: its names."""
+    """The names in a module of docs/, which is not a package."""
     before = list(sys.path)
     try:
         return runpy.run_path(str(ROOT / "docs" / name))

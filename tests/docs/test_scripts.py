@@ -1,4 +1,4 @@
-"""The two commands of the README do all of their own set-up, and say so clearly when they cannot."""
+"""The two commands of the README do all their set-up, and report clearly what they lack."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ WORDS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "apple", "banana")
 
 
 def write_model(folder: Path, *, inputs: Sequence[str] = ("input_ids", "token_type_ids"), outputs: int = 1) -> Path:
-    """A model whose score is the number of tokens in the passage with its [SEP]: the sum of the token types."""
+    """A model whose score is the number of tokens of the passage with its [SEP], computed from the token types."""
     folder.mkdir()
     graph = OnnxGraph("pairs")
     for name in inputs:
@@ -198,7 +198,7 @@ def test_an_unknown_model_is_an_error_with_the_valid_ones(name: str) -> None:
 
 
 def right(request: Request, **changed: Any) -> Answer:
-    """Results as Cohere, Jina, vLLM and llama.cpp give them, best first; a passage's score is its length."""
+    """Results in the form of Cohere, Jina, vLLM and llama.cpp, best first. The score of a passage is its length."""
     results = [
         {"index": place, "relevance_score": len(text), "document": {"text": text}, **changed}
         for place, text in enumerate(request.body["documents"])

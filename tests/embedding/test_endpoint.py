@@ -38,9 +38,9 @@ class Answer(NamedTuple):
     headers: dict[str, str] = {}  # noqa: RUF012 - read only
     delay_s: float = 0.0
     drip_s: float = 0.0
-    """Between one byte of the body and the next."""
+    """Seconds between two bytes of the body."""
     raw: bytes | None = None
-    """Instead of all of the above: these bytes, and the end."""
+    """These bytes instead of a response, followed by the end of the connection."""
 
 
 def vector_of(text: str) -> list[float]:
@@ -260,7 +260,7 @@ def test_another_prefix_of_passages_changes_the_fingerprint(connect: Connect) ->
 
 
 def at_most(characters: int) -> Callable[[Request], Answer]:
-    """A model with a limit of so many characters."""
+    """The answers of a server whose model refuses texts with more than this number of characters."""
 
     def answer(request: Request) -> Answer:
         too_long = any(len(text) > characters for text in request.body["input"])
@@ -273,7 +273,7 @@ def at_most(characters: int) -> Callable[[Request], Answer]:
 def test_a_text_longer_than_the_model_reads_is_embedded_in_parts_and_other_texts_as_before(
     endpoint: Endpoint, connect: Connect, protocol: Protocol
 ) -> None:
-    """Nothing is cut off unnoticed."""
+    """No part of the text is dropped without notice."""
     long = " ".join(f"word{number}" for number in range(300))
     endpoint.script = [at_most(1500)] * 99
     client = connect(protocol)
@@ -296,7 +296,7 @@ def test_a_short_text_that_is_refused_is_an_error_about_this_text(endpoint: Endp
 def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(
     endpoint: Endpoint, connect: Connect
 ) -> None:
-    """Regression: some servers answer with status 500 then, and were treated as down."""
+    """Regression: some servers answer such a text with status 500, and were treated as unreachable."""
 
     def fails(request: Request) -> Answer:
         return (
@@ -313,7 +313,7 @@ def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(
 
 
 def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint, connect: Connect) -> None:
-    """Regression: the limit held for each read, so a server that sent a byte now and then never timed out."""
+    """Regression: the limit applied to each read, so a server that sent single bytes never timed out."""
 
     def drops(request: Request) -> Answer:
         return Answer(right(request).body, drip_s=0.1)
@@ -370,7 +370,7 @@ def test_retry_after_is_obeyed_up_to_a_limit(
 
 
 def test_retries_wait_as_long_as_announced(endpoint: Endpoint) -> None:
-    """Nothing is replaced here: the test waits for the second between the two requests."""
+    """The test waits for a second between the two requests, because nothing is replaced here."""
     endpoint.script = [Answer(b"", 429, {"Retry-After": "1"})]
     started = time.monotonic()
     EndpointEmbedder(OPENAI, "some-model", EmbeddingSettings(endpoint=endpoint.address)).embed(["text"], "query")
@@ -553,7 +553,7 @@ def test_json_without_vectors_is_a_clear_error(endpoint: Endpoint, connect: Conn
 def test_fewer_or_more_vectors_than_texts_are_refused(
     endpoint: Endpoint, connect: Connect, protocol: Protocol, vectors: list[list[int]]
 ) -> None:
-    """They could not be told apart."""
+    """It would be unknown which vector belongs to which text."""
     endpoint.script = [lambda request: right(request, vectors)]
     error = connect(protocol).refused("one", "two")
     assert isinstance(error, ModelMismatch)

@@ -43,7 +43,7 @@ def pack() -> Pack:
 
 
 class Exact:
-    """The float32 graph of the same tensors, straight from its bytes."""
+    """The float32 graph of the same tensors, computed from its bytes."""
 
     def __init__(self, pack: Pack, folder: Path) -> None:
         options = onnxruntime.SessionOptions()

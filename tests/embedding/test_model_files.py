@@ -27,7 +27,7 @@ Install = Callable[..., Path]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """A package as pip installs it, found before the real one of that name."""
+    """Installs a package as pip does, so that it is found before the real one of that name."""
 
     def run(package: str, files: dict[str, bytes]) -> Path:
         site = tmp_path / "site"
@@ -165,7 +165,7 @@ def flip_a_bit(path: Path) -> None:
     ids=["a bit", "a file", "a cut file", "no list", "half a list", "another list"],
 )
 def test_a_changed_model_in_the_cache_is_unpacked_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
-    """Otherwise it would give other vectors without an error."""
+    """A changed model would give other vectors without an error."""
     folder = ModelCache(tmp_path).get("key", lambda: FILES)
     damage(folder)
     assert contents(ModelCache(tmp_path).get("key", lambda: FILES)) == FILES

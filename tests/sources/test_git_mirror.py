@@ -235,9 +235,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.fixture
 def stuck_server(isolated_home: Path, tmp_path: Path) -> Path:
-    """Repositories answer, but what is fetched never comes. The file is there once somebody waits for it, with the
-    process that should send.
-    """
+    """A server whose repositories answer, but never send what is fetched. The yielded file exists once a client waits."""
     waiting, hook = tmp_path / "waiting", tmp_path / "pack-objects-hook"
     hook.write_text(f"#!/bin/sh\necho $$ > {waiting}.new && mv {waiting}.new {waiting}\nexec sleep 600\n")
     hook.chmod(0o755)

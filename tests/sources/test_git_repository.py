@@ -38,7 +38,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """With one commit on main."""
+    """A repository with one commit on main."""
     root = tmp_path / "work"
     (root / "docs" / "deep").mkdir(parents=True)
     (root / "docs" / "a.md").write_text("alpha")
@@ -49,7 +49,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def hand_made(root: Path, **files: str) -> Path:
-    """A `.git` with these files and a HEAD."""
+    """A folder with a `.git` of these files and a HEAD."""
     for name, text in {"HEAD": "ref: refs/heads/main\n", **files}.items():
         path = root / ".git" / name
         path.parent.mkdir(parents=True, exist_ok=True)

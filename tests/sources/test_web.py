@@ -91,7 +91,7 @@ def site() -> Iterator[str]:
 
 @pytest.fixture
 def closed_site() -> Iterator[str]:
-    """With name and password."""
+    """A site that requires a name and password."""
     for site in served(ClosedSite):
         yield site.replace("://", "://me:p%40ss%2Fw%C3%B6rd@")
 

@@ -63,7 +63,7 @@ def test_vectors_of_another_model_are_reported_with_the_command_that_rebuilds_th
 
 
 def test_changed_or_missing_weights_are_a_fault(tmp_path: Path) -> None:
-    """Also while a good model is still in the cache: the next one would be made of them."""
+    """Also if a good model is still in the cache, because the next one would be made from these weights."""
     fault = ModelCorrupt("The weights are not the ones that were published.", hint="pip install --force-reinstall it")
     check = model_check(fault, [])
     assert (check.ok, check.message, check.hint) == (False, fault.message, fault.hint)

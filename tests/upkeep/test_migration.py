@@ -1,5 +1,5 @@
-"""All of a knowledge base carried to a Qdrant server and back: everything arrives as it was, however often the way
-there is interrupted.
+"""A knowledge base is migrated to a Qdrant server and back: everything is copied unchanged, however often the migration
+is interrupted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Moved(NamedTuple):
     back: kebab.KnowledgeBase
     there: MigrationReport
     embedded: list[int]
-    """How many batches each model had been asked for before anything was moved."""
+    """The number of batches that each model had embedded before the migration."""
 
     @property
     def all(self) -> tuple[kebab.KnowledgeBase, ...]:
@@ -121,7 +121,7 @@ def moved(
 
 @pytest.fixture
 def cluster(one_node: QdrantNode) -> Iterator[kebab.KnowledgeBase]:
-    """Where nothing is yet."""
+    """An empty cluster."""
     with Toy.open(one_node.address(f"target-{uuid4().hex[:8]}"), Toy.two_scripts()) as knowledge_base:
         yield knowledge_base
         knowledge_base.reset()
@@ -129,7 +129,7 @@ def cluster(one_node: QdrantNode) -> Iterator[kebab.KnowledgeBase]:
 
 @pytest.fixture
 def small(tmp_path: Path, write_notes: Callable[..., Path]) -> Iterator[kebab.KnowledgeBase]:
-    """In a file, with vectors of two models."""
+    """A database file with vectors of two models."""
     with Toy.open(tmp_path / "small.sqlite", Toy.two_scripts()) as knowledge_base:
         knowledge_base.ingest(
             write_notes({"a.md": "# A\n\nApples.\n", "b.md": "# 나\n\n문서를 쓴다.\n", "c.md": "# C\n\nCherries.\n"})
@@ -224,7 +224,7 @@ def test_verify_finds_no_fault_in_original_and_copies(moved: Moved) -> None:
 def test_an_ingest_into_a_migrated_knowledge_base_finds_all_files_unchanged(
     small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase
 ) -> None:
-    """An ingest finds everything as it was, and nothing is carried into it again."""
+    """The ingest finds everything unchanged and writes nothing."""
     small.migration_to(cluster).run()
     report = cluster.ingest()
     assert (report.scanned, report.unchanged, report.vectors_made) == (3, 3, 0)
@@ -277,7 +277,7 @@ def test_an_unreachable_origin_is_reported_before_anything_is_written(tmp_path: 
 
 
 class Stop(Exception):
-    """Stands for a power failure."""
+    """An exception in place of a power failure."""
 
 
 def stopping_at(number: int) -> tuple[list[str], Callable[..., None]]:
@@ -292,8 +292,8 @@ def stopping_at(number: int) -> tuple[list[str], Callable[..., None]]:
 
 
 def _is_known_to_be_a_part(origin: kebab.KnowledgeBase, target: kebab.KnowledgeBase, copy: Path) -> None:
-    """Regression: searches, verify and another migration took it for all there is, and recommended an ingest, which is
-    refused.
+    """Checks that a partial copy is reported as incomplete. Regression: searches, verify and another migration took it
+    for complete, and recommended an ingest, which is refused.
     """
     for query in ("oxygen", "nothing has this"):
         said = {notice.code: notice.message for notice in target.search(query).notices}
@@ -309,7 +309,7 @@ def _is_known_to_be_a_part(origin: kebab.KnowledgeBase, target: kebab.KnowledgeB
 def test_a_migration_continues_after_an_interruption_anywhere(
     moved: Moved, cluster: kebab.KnowledgeBase, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At every step in turn, one further each time."""
+    """The migration is interrupted at every step in turn, each time one step later."""
     monkeypatch.setattr("kebab.upkeep.migration._DOCUMENTS_AT_ONCE", 2)
     monkeypatch.setattr("kebab.upkeep.migration._CHUNKS_AT_ONCE", 3)
     with Toy.open(tmp_path / "target.sqlite", Toy.two_scripts()) as file:
@@ -398,7 +398,7 @@ def test_an_incomplete_copy_cannot_be_changed(
 
 
 def test_lone_surrogates_become_question_marks_in_every_store(cluster: kebab.KnowledgeBase, tmp_path: Path) -> None:
-    """Regression: a file refused such a text, and a cluster stored one that it called damaged."""
+    """Regression: a file refused such a text, and a cluster stored one that it then called damaged."""
     with Toy.open(tmp_path / "file.sqlite") as file:
         for kb in (file, cluster):
             kb.ingest_text("Half a \udc80 letter.", title="Half")

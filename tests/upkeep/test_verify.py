@@ -1,4 +1,4 @@
-"""Does every stored passage still stand in its file? ok, moved, changed, gone, passage by passage."""
+"""kb verify compares every stored passage with its file: ok, moved, changed or gone."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_verify_of_an_empty_corpus_finds_no_fault() -> None:
 def test_the_passages_of_a_renamed_file_are_moved_and_its_new_path_is_named(
     kb: kebab.KnowledgeBase, notes: Path
 ) -> None:
-    """Regression: they were gone."""
+    """Regression: they were reported as gone."""
     (notes / "archive").mkdir()
     (notes / "a.md").rename(notes / "archive" / "old.md")
     (notes / "b.txt").rename(notes / "a.md")  # a path that is indexed, with another content

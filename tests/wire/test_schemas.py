@@ -1,4 +1,4 @@
-"""The wire objects of version 1: their schemas are files, and what every command really writes obeys them."""
+"""The wire objects of version 1: their schemas are files, and the output of every command is valid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent.parent.parent / "docs" / "wire-schema" / "v1"
 
 
 def check(value: Any, name: str) -> None:
-    """Valid, and with every declared field there, at every depth."""
+    """Checks that an object is valid and has every declared field, at every depth."""
     schema = schemas.schema(name)
     jsonschema.Draft202012Validator(schema).validate(value)
     if "properties" in schema:
@@ -160,7 +160,7 @@ def test_json_is_strict_and_keeps_unicode() -> None:
 
 
 def test_a_schema_describes_fields_whose_names_are_not_enough(sample: Callable[..., Any]) -> None:
-    """`text` is the snippet unless the whole passage was asked for."""
+    """`text` is the snippet unless the whole passage was requested."""
     declared = schemas.schema("search_hit")["properties"]
     assert declared["text"] == {
         "type": "string",
