@@ -264,6 +264,10 @@ class KnowledgeBase:
             checked("name", name, str)
         checked("embed", embed, bool)
         report = self.last_ingest = IngestReport()
+        if not paths and self.session.store.exists() and self.libraries.all():
+            from kebab.library.adding import upgrade
+
+            upgrade(self.session, "kb ingest", report, progress)
         return ingest(
             self.session,
             paths,
@@ -416,6 +420,18 @@ class KnowledgeBase:
         """Rebuilds the text index from the stored texts, and returns the number of chunks."""
         with self.session.writing("kb index --rebuild-fts", existing=True, mending=True) as writing:
             return writing.rebuild_fts()
+
+    def upgrade(self, progress: Progress | None = None) -> IngestReport:
+        """Parses everything again that an older version has parsed, from the stored text where it is the whole file,
+        else from the file, and makes missing vectors. `scanned` is the number of such documents.
+        """
+        from kebab.ingest.report import IngestReport
+        from kebab.ingest.run import upgrade
+        from kebab.library import adding
+
+        report = self.last_ingest = IngestReport()
+        adding.upgrade(self.session, "kb index --upgrade", report, progress)
+        return upgrade(self.session, report, progress)
 
     def rebuild_vectors(self, progress: Progress | None = None) -> IngestReport:
         """Deletes all vectors and makes them again with the model of the settings."""

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import Settings, all_settings
-from kebab.core.documents import Chunk, ParsedDocument, Source, bounded, date_in_name, document_id
-from kebab.core.errors import Corrupt, ModelError, NotFound, ParseError, SourceError, UsageError, only_parse_errors
-from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Parser, Progress
+from kebab.core.documents import Chunk, ParsedDocument, Source, bounded, date_in_name
+from kebab.core.errors import Corrupt, ModelError, ParseError, SourceError, UsageError, only_parse_errors
+from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Key, Parser, Progress
 from kebab.core.text import nfc, storable, whole_characters
 from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import Failure, IngestReport, quiet
 from kebab.ingest.sources import Scope, resolve, roots_below
-from kebab.parsing import markdown
+from kebab.parsing.markdown import MarkdownParser, parse_markdown
 from kebab.parsing.registry import parser_for
 from kebab.sources import folder as on_disk
 from kebab.sources.git_repository import repository_of
@@ -72,8 +72,8 @@ class _Waiting(NamedTuple):
     """Time spent on reading and parsing the file."""
 
 
-def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
-    return parsed.date or date_in_name(path) or _moment(modified)
+def _date(parsed: ParsedDocument, path: str, modified: str) -> str:
+    return parsed.date or date_in_name(path) or modified
 
 
 def _moment(time_of_file: float) -> str:
@@ -112,6 +112,16 @@ def chunked(parse: Callable[[], ParsedDocument], chunker: Chunker) -> tuple[Pars
     return parsed, chunks
 
 
+def original(document: IndexedDocument) -> bytes | None:
+    """The bytes of the file that a stored document was made from, or None if its text does not have all of them."""
+    for encoding in (document.parsed.encoding, "utf-8-sig"):
+        with suppress(LookupError, UnicodeEncodeError):
+            data = document.parsed.text.encode(encoding)
+            if sha256(data).hexdigest() == document.state.content_hash:
+                return data
+    return None
+
+
 def ingest(
     session: Session,
     paths: Sequence[str | os.PathLike[str]],
@@ -146,6 +156,15 @@ def ingest(
         embed_missing(session, "kb ingest", report, progress)
     if missing is not None:
         raise missing
+    return report
+
+
+def upgrade(session: Session, report: IngestReport, progress: Progress | None = None) -> IngestReport:
+    """Parses the documents again that an older version has parsed, then makes vectors. Fills and returns `report`."""
+    purpose = "kb index --upgrade"
+    with session.writing(purpose, existing=True) as writing, session.parsers() as parsers:
+        Ingest(session, writing, parsers.of, report, progress).upgrade()
+    embed_missing(session, purpose, report, progress)
     return report
 
 
@@ -190,7 +209,7 @@ class Ingest:
         report.started = True
         report.reanalysed = writing.settle_analysis()
         self._store = writing.documents()
-        self._rewrite_incomplete_texts()
+        self._upgrade([STDIN_SOURCE])
 
     def folders(self, paths: Sequence[Path], name: str | None = None, *, known_only: bool = False) -> None:
         """Ingests the paths, or every known source if there are no paths; then a missing folder raises SourceError only
@@ -215,25 +234,34 @@ class Ingest:
                     if paths:
                         raise
                     missing.append(error)
+                    self._upgrade([scope.source.name])
         finally:
             self.report.seconds = time.perf_counter() - self._started
         if missing:
             raise missing[0]
 
+    def upgrade(self) -> None:
+        """Parses the documents of all sources again that an older version has parsed."""
+        self._upgrade([source.name for source in self._store.sources()])
+        self.report.seconds = time.perf_counter() - self._started
+
     def text(self, text: str, title: str) -> None:
-        if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
-            self._store.add_source(Source(STDIN_SOURCE, "stdin", None))
+        source = Source(STDIN_SOURCE, "stdin", None)
+        if STDIN_SOURCE not in {known.name for known in self._store.sources()}:
+            self._store.add_source(source)
         known = self._store.known_files(STDIN_SOURCE).get(title)
         self.report.sources = [STDIN_SOURCE]
         self.report.scanned += 1
+        data = text.encode("utf-8", "surrogatepass")
+        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprint(source, title))
         try:
-            document = self._document_of_text(text, title)
+            parse, _ = self._parsing(source, title, data)
+            document = self._document(source, title, parse, state, _moment(time.time()))
         except ParseError as error:
             self.report.reject(title, error)
             if known is not None and not error.is_defect:
                 self.report.removed = self._store.remove(STDIN_SOURCE, [title])
         else:
-            state = document.state
             if known is not None and (known.content_hash, known.fingerprint) == (state.content_hash, state.fingerprint):
                 self.report.unchanged += 1
             else:
@@ -242,27 +270,63 @@ class Ingest:
         self._store.source_ingested(STDIN_SOURCE, None)
         self.report.seconds = time.perf_counter() - self._started
 
-    def _rewrite_incomplete_texts(self) -> None:
-        """If storing a text from stdin was interrupted, indexes it again from its stored body."""
-        if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
-            return
-        for title, state in self._store.known_files(STDIN_SOURCE).items():
-            if not state.content_hash:
-                try:
-                    with self._session.existing() as reading:
-                        text = reading.catalog.body(document_id(STDIN_SOURCE, title))
-                    self._store.write(self._document_of_text(text, title))
-                except (Corrupt, NotFound):
-                    pass
-                except ParseError as error:
-                    self.report.scanned += 1
-                    self.report.reject(title, error)
+    def _upgrade(self, names: Sequence[str]) -> None:
+        """Parses the documents of these sources again that other versions or settings have parsed, or whose storing was
+        interrupted. What cannot be parsed again stays as it is.
+        """
+        for source in self._store.sources():
+            if source.name in names:
+                self._finish(self._begun_again(source), set())
 
-    def _document_of_text(self, text: str, title: str) -> IndexedDocument:
-        data = text.encode("utf-8", "surrogatepass")
-        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprint_of("stdin"))
-        parse = partial(markdown.parse_markdown, text, title, doc_type="note", format="stdin")
-        return self._document(STDIN_SOURCE, title, parse, state, time.time(), "primary")
+    def _begun_again(self, source: Source) -> Iterator[_Begun]:
+        with self._session.existing() as reading:
+            stored = reading.content().stored(source.name)
+        old = [path for path, each in stored.items() if each.state.fingerprint != self._fingerprint(source, path)]
+        self.report.scanned += len(old)
+        for number, path in enumerate(old):
+            self._progress("file", source=source.name, path=path, done=number, total=len(old))
+            begun = self._begin_stored(source, path, stored[path].key)
+            if begun is None and source.root is not None:
+                with suppress(OSError):  # the file is gone
+                    root = Path(source.root)
+                    file = on_disk.found_file(root / path if source.kind == "folder" else root, path)
+                    begun = self._begin_file(source, file, stored[path].state, self._fingerprint(source, path), set())
+            if begun is not None:
+                yield begun
+
+    def _begin_stored(self, source: Source, path: str, key: Key) -> _Begun | None:
+        """Begins to parse the stored text of a document; None if that is not all of its file."""
+        started = time.perf_counter()
+        try:
+            with self._session.existing() as reading:
+                [stored] = reading.content().documents([key])
+        except Corrupt:
+            return None
+        data = stored.parsed.text.encode("utf-8", "surrogatepass") if source.kind == "stdin" else original(stored)
+        if data is None:
+            return None
+        state = stored.state._replace(
+            content_hash=sha256(data).hexdigest(), fingerprint=self._fingerprint(source, path)
+        )
+        parse, elsewhere = self._parsing(source, path, data)
+        document = partial(self._document, source, path, parse, state, stored.date)
+        return _Begun(path, False, len(data), document, elsewhere, time.perf_counter() - started)
+
+    def _fingerprint(self, source: Source, path: str) -> str:
+        is_file = source.kind != "stdin"
+        return self._fingerprint_of(self._parser_for(path).version if is_file else f"stdin {MarkdownParser.version}")
+
+    def _parsing(self, source: Source, path: str, data: bytes) -> tuple[Callable[[], ParsedDocument], bool]:
+        """A function that waits for the parser, which may have begun, and whether it runs in another process."""
+        if source.kind == "stdin":
+            text = data.decode("utf-8", "surrogatepass")
+            return partial(parse_markdown, text, path, doc_type="note", format="stdin"), False
+        parser = self._parser_for(path)
+        # The name of the source comes first, because a README is called by its folder.
+        named = f"{source.name}/{path}" if source.kind == "folder" else path
+        if isinstance(parser, BackgroundParser):
+            return parser.begin(data, named), True
+        return partial(parser.parse, data, named), False
 
     def _ingest_scope(self, scope: Scope, known: Sequence[Source]) -> None:
         source = scope.source
@@ -310,21 +374,29 @@ class Ingest:
     def _take_files(
         self, source: Source, files: Sequence[on_disk.FoundFile], states: Mapping[str, FileState]
     ) -> set[str]:
-        """Indexes new and changed files, and returns the paths that must stay in the index. Parsers in other processes
-        get several files in advance; documents are written in order.
-        """
+        """Indexes new and changed files, and returns the paths that must stay in the index."""
         keep = {file.path for file in files}
-        ahead: deque[_Begun] = deque()
         self.report.scanned += len(files)
-        try:
+
+        def new_or_changed() -> Iterator[_Begun]:
             for number, file in enumerate(files):
                 self._progress("file", source=source.name, path=file.path, done=number, total=len(files))
                 known = states.get(file.path)
-                fingerprint = self._fingerprint_of(self._parser_for(file.path).version)
+                fingerprint = self._fingerprint(source, file.path)
                 if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
                     self.report.unchanged += 1
                 elif begun := self._begin_file(source, file, known, fingerprint, keep):
-                    ahead.append(begun)
+                    yield begun
+
+        self._finish(new_or_changed(), keep)
+        return keep
+
+    def _finish(self, files: Iterable[_Begun], keep: set[str]) -> None:
+        """Writes the documents in order. Parsers in other processes get several files in advance."""
+        ahead: deque[_Begun] = deque()
+        try:
+            for begun in files:
+                ahead.append(begun)
                 while ahead and (
                     not ahead[0].elsewhere
                     or len(ahead) > _MOST_AHEAD
@@ -335,7 +407,6 @@ class Ingest:
                 self._finish_file(ahead.popleft(), keep)
         finally:  # also when interrupted between two files
             self._write_group()
-        return keep
 
     def _begin_file(
         self, source: Source, file: on_disk.FoundFile, known: FileState | None, fingerprint: str, keep: set[str]
@@ -367,15 +438,8 @@ class Ingest:
                 self._store.touch(source.name, file.path, state, date)
             self.report.unchanged += 1
             return None
-        parser = self._parser_for(file.path)
-        # The name of the source comes first, because a README is called by its folder.
-        path = f"{source.name}/{file.path}" if source.kind == "folder" else file.path
-        if elsewhere := isinstance(parser, BackgroundParser):
-            parsed = parser.begin(read.data, path)
-        else:
-            parsed = partial(parser.parse, read.data, path)
-        trust = source.trust_level
-        document = partial(self._document, source.name, file.path, parsed, state, read.modified, trust)
+        parse, elsewhere = self._parsing(source, file.path, read.data)
+        document = partial(self._document, source, file.path, parse, state, _moment(read.modified))
         return _Begun(file.path, known is None, read.size, document, elsewhere, time.perf_counter() - started)
 
     def _date_of_touched(self, source: str, path: str, known: FileState, read: on_disk.FileBytes) -> str:
@@ -386,7 +450,7 @@ class Ingest:
         if date == modified or len(date) != len(modified):
             return date
         try:  # without a stored file time, only parsing tells whether the date came from the file's time
-            return _date(self._parser_for(path).parse(read.data, path), path, read.modified)
+            return _date(self._parser_for(path).parse(read.data, path), path, modified)
         except ParseError:
             return date
 
@@ -407,11 +471,11 @@ class Ingest:
             self._write_group()
 
     def _document(
-        self, source: str, path: str, parse: Callable[[], ParsedDocument], state: FileState, modified: float, trust: str
+        self, source: Source, path: str, parse: Callable[[], ParsedDocument], state: FileState, modified: str
     ) -> IndexedDocument:
         parsed, chunks = chunked(parse, self._chunker)
-        date, trust = _date(parsed, path, modified), parsed.trust_level or trust
-        return IndexedDocument(source, path, state, parsed, chunks, self._chunker.version, date, trust)
+        date, trust = _date(parsed, path, modified), parsed.trust_level or source.trust_level
+        return IndexedDocument(source.name, path, state, parsed, chunks, self._chunker.version, date, trust)
 
     def _write_group(self) -> None:
         group, self._group = self._group, []

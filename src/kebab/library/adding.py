@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from kebab.config.loading import cache_folder
 from kebab.core import errors, ports
 from kebab.core.addresses import shown_address, without_password
-from kebab.core.libraries import Library
+from kebab.core.libraries import Library, VersionDocument
 from kebab.core.text import one_line
 from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import Failure, IngestReport, quiet
-from kebab.ingest.run import chunked, fingerprints
-from kebab.library.library_file import import_vectors, import_version, is_library_file, open_library_file
+from kebab.ingest.run import chunked, fingerprints, original
+from kebab.library.library_file import FROM_FILE, import_vectors, import_version, is_library_file, open_library_file
 from kebab.library.ranking import refuse_other_organisations, to_fixed, trust_score
 from kebab.library.snippets import SnippetChunker, is_llms_txt
 from kebab.library.steering import Steering, documentation_files, steering_of
@@ -80,6 +80,17 @@ def refresh(
     tags = [version.name for version in versions if version.name is not None]
     origin = Origin(library.origin_kind, library.origin, library.library_id, library.title, library.repository)
     return _index(session, "kb lib refresh", library, origin, tags, False, embed, progress)
+
+
+def upgrade(session: Session, purpose: str, report: IngestReport, progress: ports.Progress | None) -> None:
+    """Parses the documents of libraries again that an older version has parsed. Adds to the numbers of `report`."""
+    with session.reading() as reading:
+        libraries = reading.libraries().libraries() if reading is not None else []
+    if libraries:
+        with session.writing(purpose) as writing, session.parsers() as parsers:
+            run = LibraryIndexing(session, writing, parsers.of, report, progress or quiet)
+            for library in libraries:
+                run.upgrade(library)
 
 
 def _check(source: str, given: Given) -> None:
@@ -209,6 +220,7 @@ class LibraryIndexing:
         report: IngestReport,
         progress: ports.Progress,
     ) -> None:
+        self._session = session
         self._settings = session.settings
         self._cache = cache_folder()
         self._writing = writing
@@ -300,7 +312,7 @@ class LibraryIndexing:
 
                     def document_of(file: WantedFile, source: str) -> ports.IndexedDocument | None:
                         try:
-                            return self._document(library_id, source, file, by_path[file.path], reader)
+                            return self._document(library_id, source, file, self._read(by_path[file.path], reader))
                         except errors.ParseError as error:
                             report.reject(file.path, error)
                             return None
@@ -310,6 +322,49 @@ class LibraryIndexing:
                 return steering, snippets
         finally:
             self._report.include(report)
+
+    def upgrade(self, library: Library) -> None:
+        """Parses documents again that other versions or settings have parsed, if their whole file is stored."""
+        with self._session.existing() as reading:
+            documents = reading.content().library_documents(library.library_id)
+        for version in library.versions:
+            old = {each.path: each for each in documents if each.tag == version.name and version.state == "indexed"}
+            wanted = [WantedFile(path, each.file_key, self._wanted_fingerprint(each)) for path, each in old.items()]
+            if all(file.fingerprint == old[file.path].fingerprint for file in wanted):
+                continue
+            report = IngestReport()
+
+            def document_of(
+                file: WantedFile,
+                source: str,
+                old: dict[str, VersionDocument] = old,
+                report: IngestReport = report,
+            ) -> ports.IndexedDocument | None:
+                stored = self._stored(old[file.path])
+                try:
+                    document = self._document(library.library_id, source, file, original(stored) or b"")
+                except errors.ParseError as error:
+                    report.reject(file.path, error)
+                    return None
+                return document._replace(date=document.parsed.date or stored.date)
+
+            maker = VersionMaker(self._store, self._documents, report, self._progress)
+            maker.make(library.library_id, version.name, version.commit, wanted, document_of, version.indexed_at)
+            self._report.scanned += report.added
+            self._report.updated += report.added
+            self._report.chunks += report.chunks
+
+    def _wanted_fingerprint(self, document: VersionDocument) -> str:
+        """The fingerprint of this version, or that of the document if it must stay as it is."""
+        fingerprint = self._fingerprint_of(self._parser(document.path).version)
+        if document.fingerprint in (fingerprint, FROM_FILE) or original(self._stored(document)) is None:
+            return document.fingerprint
+        return fingerprint
+
+    def _stored(self, document: VersionDocument) -> ports.IndexedDocument:
+        with self._session.existing() as reading:
+            [stored] = reading.content().documents([document.document])
+        return stored
 
     @contextmanager
     def _noting(self, library_id: str, tag: str | None) -> Iterator[None]:
@@ -322,17 +377,17 @@ class LibraryIndexing:
                 self._noted = error
             raise
 
-    def _document(
-        self, library_id: str, source: str, wanted: WantedFile, file: ports.TreeFile, reader: ports.FileReader
-    ) -> ports.IndexedDocument:
-        """The document of a file. Raises ParseError if the file is refused."""
+    def _read(self, file: ports.TreeFile, reader: ports.FileReader) -> bytes:
         if file.size > self._settings.ingest.max_file_mb * 2**20:
             raise errors.ParseError("The file is too large.", reason="too_large")
-        data = reader.read(file)
+        return reader.read(file)
+
+    def _document(self, library_id: str, source: str, file: WantedFile, data: bytes) -> ports.IndexedDocument:
+        """The document of a file. Raises ParseError if the file is refused."""
         path = f"{library_id}/{file.path}"  # a README is called by its folder
         parsed, chunks = chunked(partial(self._parser(file.path).parse, data, path), self._chunker)
         content = sha256(data).hexdigest()
-        state = ports.FileState(len(data), None, content, wanted.fingerprint)
+        state = ports.FileState(len(data), None, content, file.fingerprint)
         date = parsed.date or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
         doc_id = library_document_id(library_id, file.path, content)
         version = self._chunker.version

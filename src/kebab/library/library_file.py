@@ -37,7 +37,7 @@ FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"
 _ABOUT_LIBRARY = ("library_id", "title", "description", "repository", "stars", "trust_score", "rules")
 """Without `origin`, because that may be a folder of this machine."""
-_FROM_FILE = "from a file"
+FROM_FILE = "from a file"
 """The fingerprint of documents that another machine parsed. They are parsed again when the library is added from its
 repository.
 """
@@ -353,12 +353,12 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
             hint = "Make it again: kb lib export"
             raise SourceError(f"Two documents of one version in this file are called {document.path}.", hint=hint)
         numbers[document.path] = number
-        wanted.append(WantedFile(document.path, _key(document), _FROM_FILE))
+        wanted.append(WantedFile(document.path, _key(document), FROM_FILE))
 
     def document_of(entry: WantedFile, source: str) -> IndexedDocument:
         document = file.document(numbers[entry.path])
         doc_id = library_document_id(library_id, document.path, entry.key)
-        return document._replace(source=source, doc_id=doc_id, state=document.state._replace(fingerprint=_FROM_FILE))
+        return document._replace(source=source, doc_id=doc_id, state=document.state._replace(fingerprint=FROM_FILE))
 
     return maker.make(library_id, version.tag, version.commit, wanted, document_of)
 
@@ -366,7 +366,7 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
 def _key(document: IndexedDocument) -> str:
     """A key computed from the content, since the file may claim any key. A repository's file never has the same key."""
     chunks = [(chunk.start, chunk.end, chunk.kind, chunk.heading_path, chunk.spans) for chunk in document.chunks]
-    content = repr((_FROM_FILE, document.path, document.parsed, chunks))
+    content = repr((FROM_FILE, document.path, document.parsed, chunks))
     return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,15 @@ def test_rebuilding_the_text_index_repairs_it(kb: Kb, ingested: Path, database: 
     assert kb("index", "--rebuild-fts").code == 0
     assert kb("search", "quagga", "--json").json()["returned"] == 1
     assert kb("doctor").code == 0
+
+
+def test_an_upgrade_parses_again_what_an_older_version_parsed(kb: Kb, ingested: Path, database: Path) -> None:
+    with closing(apsw.Connection(str(database))) as connection:
+        connection.execute("UPDATE documents SET fingerprint = 'older'")
+        [(documents,)] = connection.execute("SELECT count(*) FROM documents")
+    said = kb("index", "--upgrade")
+    assert (said.code, f"{documents} document" in said.out, "left as" in said.out) == (0, True, False)
+    assert "0 documents parsed again" in kb("index", "--upgrade").out
 
 
 def test_index_without_a_task_and_without_a_database_is_an_error(kb: Kb) -> None:

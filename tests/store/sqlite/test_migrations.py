@@ -167,6 +167,26 @@ def test_a_database_of_an_earlier_version_answers_like_a_fresh_one(
         )
 
 
+@pytest.mark.parametrize("name", VERSIONS)
+def test_an_upgrade_without_the_files_makes_of_an_earlier_version_what_a_fresh_one_is(
+    name: str, notes: Path, fresh: dict[bool, kebab.KnowledgeBase], bundled_models: None
+) -> None:
+    path = written_by(name, notes)
+    shutil.rmtree(notes)
+    with kebab.open(path) as kb:
+        report = kb.upgrade()
+        assert report.scanned == report.updated >= 5
+        assert kb.upgrade().scanned == 0
+        complete(kb)
+        assert [check for check in kb.verify().checks if not check.ok] == []
+        for query in (*QUERIES, *QUESTIONS, "Busan deploy"):
+            for mode in ("lexical", "hybrid"):
+                assert answer(kb, query, mode) == answer(fresh[True], query, mode)
+        assert (
+            kb.libraries.docs(LIBRARY, "brew tea").snippets == fresh[True].libraries.docs(LIBRARY, "brew tea").snippets
+        )
+
+
 def test_a_migration_that_fails_leaves_the_earlier_version_as_it_was(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 @command(
     "index",
     example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\n"
-    "kb index --optimize",
+    "kb index --upgrade           # after a new version of Kebab\nkb index --optimize",
 )
 @option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
 @option("--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings.")
+@option("--upgrade", is_flag=True, help="Parse again what an older version parsed; kb ingest does so, too.")
 @option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
-def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> int:
+def index_command(rebuild_fts: bool, rebuild_vectors: bool, upgrade: bool, optimize: bool) -> int:
     """Rebuild or optimize what searches use. Stopping with Ctrl-C is safe; kb ingest goes on with the vectors."""
-    if not (rebuild_fts or rebuild_vectors or optimize):
-        hint = "Choose --rebuild-fts, --rebuild-vectors, --optimize or several."
+    if not (rebuild_fts or rebuild_vectors or upgrade or optimize):
+        hint = "Choose --rebuild-fts, --rebuild-vectors, --upgrade, --optimize or several."
         raise UsageError("There is nothing to do.", hint=hint)
     kb = knowledge_base()
     sentences = []
@@ -44,6 +45,14 @@ def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> i
         off = kb.session.models is None
         made = f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s."
         sentences.append("All vectors were dropped, and none made: embedding.model is none." if off else made)
+    if upgrade:
+        with progress_of("auto") as progress:
+            report = kb.upgrade(progress)
+        left = report.scanned - report.updated
+        sentences.append(
+            f"{counted(report.updated, 'document')} parsed again, {counted(report.vectors_made, 'vector')} made"
+            + (f"; {left} left as they were, because their files are gone or cannot be read." if left else ".")
+        )
     if optimize:
         before = kb.size()
         kb.optimize()
