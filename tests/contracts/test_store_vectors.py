@@ -301,6 +301,24 @@ def test_chunks_with_and_without_a_vector_are_counted_until_all_have_one(
     assert coverage(corpus, models).missing == 0
 
 
+def test_a_run_that_makes_vectors_says_how_long_it_still_takes(
+    corpus: Corpus, toy: type[Toy], words: WordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = toy.models(words)
+    corpus.write("a.md", "one", "two")
+    corpus.give(words, embedded(words, "one"))
+    assert coverage(corpus, models).seconds_left is None
+    with corpus.writing() as writing:
+        writing.vectors().expect_end(90)
+    assert coverage(corpus, models).seconds_left == 90
+    with monkeypatch.context() as patch:
+        patch.setattr("kebab.store.index_versions._RUNNING_S", -1)
+        assert coverage(corpus, models).seconds_left is None, "it was interrupted"
+    with corpus.writing() as writing:
+        writing.vectors().expect_end(0)
+    assert coverage(corpus, models).seconds_left is None
+
+
 def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(
     corpus: Corpus, toy: type[Toy], words: WordEmbedder
 ) -> None:

@@ -380,6 +380,30 @@ def test_search_works_while_vectors_are_being_made(workshop: Workshop, monkeypat
     assert all(count >= 1 for _, count in seen)
 
 
+def test_a_search_says_how_long_the_vectors_still_take(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_AT_ONCE", 5)
+    monkeypatch.setattr(embedding, "_SAYING_S", -1.0)
+    workshop.notes({f"{number:02}.md": text(5, f"note{number}n") for number in range(12)})
+    said: list[str] = []
+    really = workshop.embedder.embed
+
+    def embed(texts: Any, kind: Any) -> Any:
+        if kind == "passage":
+            with workshop.open() as other:
+                said.append(other.search("note3n1").notices[0].message)
+        return really(texts, kind)
+
+    monkeypatch.setattr(workshop.embedder, "embed", embed)
+    workshop.ingest()
+    assert said[1:] == [
+        f"Vectors {share} %, about 1 min left; until then the rest is found by words only." for share in (41, 83)
+    ]
+    workshop.notes({"new.md": text(5, "new")})
+    with workshop.open() as kb:
+        kb.ingest(embed=False)
+        assert "Make them with: kb ingest" in kb.search("note3n1").notices[0].message
+
+
 # --- progress
 
 

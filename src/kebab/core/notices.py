@@ -88,6 +88,10 @@ class Says(Enum):
         "partial_vectors",
         "{:,} of {:,} passages have vectors; the rest is found by words only. Make them with: kb ingest",
     )
+    VECTORS_COMING = (
+        "partial_vectors",
+        "Vectors {} %, about {} min left; until then the rest is found by words only.",
+    )
     UNFINISHED_VECTORS = (
         "partial_vectors",
         "Not everything has been embedded that the settings ask for: some questions may find less. "

@@ -193,6 +193,8 @@ class VectorCoverage(NamedTuple):
     index_version: str
     other_models: tuple[str, ...]
     """Models that are no longer in use, but whose vectors are still stored."""
+    seconds_left: float | None = None
+    """How long the run that makes the missing vectors still takes; None if none is known to run."""
 
     @property
     def any(self) -> bool:

@@ -359,6 +359,9 @@ class VectorWriter(Protocol):
         Vectors whose length is not 1 are left out.
         """
 
+    def expect_end(self, seconds: float) -> None:
+        """Records how long the run that makes vectors still takes, for `Reading.vector_coverage`; 0 at its end."""
+
     def clear(self, embedders: Sequence[ports.Embedder]) -> None:
         """Deletes the vectors of these models. Vectors of other models stay."""
 

@@ -30,6 +30,8 @@ _CHARS_AT_ONCE = 24_000
 """The most characters embedded between two commits. A killed process loses this much work, about a second."""
 _CHARS_WHEN_STOPPABLE = 4096
 """The most characters between two commits if the caller may stop the run: about a third of a second of work."""
+_SAYING_S = 2.0
+"""How often the store is told when the run will end."""
 _REFUSED_IN_A_ROW = 8
 """After so many refused texts in a row, a harmless text tests whether the model refuses everything."""
 _HARMLESS = "Is it about the text?"
@@ -109,19 +111,21 @@ class _Embedding:
     _progress: Progress
     _stop: Callable[[], bool] | None
     _done: int = 0
+    _made: int = 0
     _total: int = 0
     _refused: set[Key] = field(default_factory=set)
     _refused_in_a_row: int = 0
+    _started: float = field(default_factory=time.perf_counter)
+    _said: float = field(default_factory=time.perf_counter)
 
     def run(self) -> bool:
         """Embeds all chunks, and returns False if `stop` ended that early."""
-        started = time.perf_counter()
         try:
             self._embed_all()
         except _Stopped:
             return False
         finally:
-            self._report.embedding_seconds += time.perf_counter() - started
+            self._report.embedding_seconds += time.perf_counter() - self._started
         return True
 
     @contextmanager
@@ -153,6 +157,8 @@ class _Embedding:
                 self._embed(second, waiting, primary=False)
         with self._store() as store:
             store.settle(embedders, second, refused=len(self._refused))
+            if self._made:
+                store.expect_end(0)
 
     def _windows(self, embedders: Sequence[Embedder], *, primary: bool = True) -> Iterator[list[_Waiting]]:
         with self._store() as store:
@@ -225,8 +231,14 @@ class _Embedding:
         with self._store() as store:
             new = self._without_known(store, embedder, batch, primary=primary)
             store.add(embedder, [NewVector(text.hash, made[text], text.chunks) for text in new], primary=primary)
-        self._report.vectors_made += len(new)
-        self._done += sum(len(text.chunks) for text in new)
+            self._report.vectors_made += len(new)
+            chunks = sum(len(text.chunks) for text in new)
+            self._done += chunks
+            self._made += chunks
+            now = time.perf_counter()
+            if self._made and now - self._said > _SAYING_S:
+                self._said = now
+                store.expect_end(max(1, (now - self._started) / self._made * (self._total - self._done)))
         self._show(embedder)
         return len(new) == len(batch)
 

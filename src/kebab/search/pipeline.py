@@ -237,6 +237,9 @@ def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:
         return []
     if not coverage.missing:
         return [Says.UNFINISHED_VECTORS.notice()]
+    if coverage.seconds_left is not None:
+        share, minutes = 100 * (coverage.embedded or 0) // coverage.chunks, max(1, round(coverage.seconds_left / 60))
+        return [Says.VECTORS_COMING.notice(share, minutes)]
     return [Says.PARTIAL_VECTORS.notice(coverage.embedded, coverage.chunks)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable
 from hashlib import sha256
 
@@ -55,6 +56,21 @@ def is_complete(remembered: str, models: EmbeddingModels) -> bool:
     if models.earlier is not None and not other_scripts:  # they differ in the model for other scripts only
         keys.append(models_key(models.earlier.embedders))
     return made.removesuffix(_MIXED) in keys and (wanted is None or wanted.name == second)
+
+
+_RUNNING_S = 60
+"""A run that makes vectors and has said nothing for longer has been interrupted."""
+
+
+def expected_end(seconds: float) -> str:
+    """What a store remembers of a run that makes vectors: when it said how long it still takes, and how long."""
+    return f"{time.time():.0f} {seconds:.0f}"
+
+
+def seconds_left(remembered: str | None) -> float | None:
+    """How long a run still takes, from what `expected_end` made; None if no run has said so lately."""
+    said_at, seconds = map(float, (remembered or "0 0").split())
+    return seconds if seconds and time.time() - said_at < _RUNNING_S else None
 
 
 def refuse_other_dimension(space: str, stored: Iterable[str]) -> None:

@@ -31,7 +31,7 @@ _TYPES: dict[str, Any] = {
         "doc source path title type format lang trust date head name content_hash fingerprint encoding metadata "
         "chunker corpus chunk kind text names columns_hash text_hash what trust_level created_at library_id "
         "library tag state quantization": str,
-        "root ingested_at indexed_at commit error complete_vectors migrating_from": str | None,
+        "root ingested_at indexed_at commit error complete_vectors migrating_from vectors_end": str | None,
         "day size line_count chunk_count ordinal start end length schema": int,
         "tags aliases within tagged versions spans headings terms homes spaces notes documents own lib": list,
         "held_spaces rules": list | None,

@@ -16,7 +16,7 @@ from typing import Any
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, EmbeddingModels, Middle, NewVector, PendingChunk, VectorCoverage, VectorMatch
 from kebab.core.search import SearchFilters
-from kebab.store.index_versions import is_complete, models_key, refuse_other_dimension
+from kebab.store.index_versions import expected_end, is_complete, models_key, refuse_other_dimension, seconds_left
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Filter, Point, PointId, batches, none_of, one_of, point_id, where
 from kebab.store.qdrant.filters import chunk_filter
@@ -117,7 +117,7 @@ def coverage(schema: Schema, state: State, models: EmbeddingModels) -> VectorCov
     if used and is_complete(state.meta.get("complete_vectors") or "", models):
         return VectorCoverage(None, None, version, others)
     embedded = schema.chunks.count(where("homes", *used)) if used else 0
-    return VectorCoverage(schema.chunks.count(), embedded, version, others)
+    return VectorCoverage(schema.chunks.count(), embedded, version, others, seconds_left(state.meta.get("vectors_end")))
 
 
 def _is_held(schema: Schema, state: State, space: str) -> bool:
@@ -206,6 +206,9 @@ class QdrantVectorWriter(WriterPart):
             other_scripts = len(embedders) > 1 and self.is_primary(embedders[-1])
             self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
         self._writer.forget_unused(more_than=_MOST_UNUSED)
+
+    def expect_end(self, seconds: float) -> None:
+        self._writer.remember(vectors_end=expected_end(seconds))
 
     def remember_complete(self, models: str | None) -> None:
         names = [space.fingerprint for space in self._state.spaces]

@@ -94,9 +94,10 @@ def _disk_is_full(path: Path) -> bool:
     return status.f_bavail * status.f_frsize < 1 << 20
 
 
-MetaKey = Literal["fts_config", "complete_vectors", "migrating_from"]
+MetaKey = Literal["fts_config", "complete_vectors", "migrating_from", "vectors_end"]
 """complete_vectors: the models for which every chunk has a vector, because counting at every search is too slow.
 migrating_from: the address of the store that an unfinished migration copies into this one.
+vectors_end: how long the run that makes vectors expects to take.
 """
 
 

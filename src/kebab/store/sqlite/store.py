@@ -17,7 +17,7 @@ import apsw
 
 from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.core.ports import IndexedFile, VectorCoverage
-from kebab.store.index_versions import fts_config, is_complete, lexical_index_version
+from kebab.store.index_versions import fts_config, is_complete, lexical_index_version, seconds_left
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Connection, Database, our_errors
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
@@ -110,7 +110,8 @@ class SqliteReading:
         total = int(self._connection.value("SELECT count(*) FROM chunks"))
         marks = ",".join(str(space.id) for space in used)
         embedded = self._connection.value(f"SELECT count(*) FROM chunks_vec WHERE home = 1 AND space_id IN ({marks})")
-        return VectorCoverage(total, int(embedded), version, others)
+        left = seconds_left(self._connection.remembered("vectors_end"))
+        return VectorCoverage(total, int(embedded), version, others, left)
 
     def migrating_from(self) -> str | None:
         return self._connection.remembered("migrating_from")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, Key, NewVector, PendingChunk
-from kebab.store.index_versions import models_key
+from kebab.store.index_versions import expected_end, models_key
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import Connection, now
 from kebab.store.sqlite.rows import heading_list
@@ -115,6 +115,10 @@ class SqliteVectorWriter:
     def prepare(self, spaces: Sequence[VectorSpace]) -> None:
         for space in spaces:
             self._row_of(space)
+
+    def expect_end(self, seconds: float) -> None:
+        with self._connection.transaction():
+            self._connection.remember("vectors_end", expected_end(seconds))
 
     def remember_complete(self, models: str | None) -> None:
         with self._connection.transaction():
