@@ -320,7 +320,7 @@ class Ingest:
         """A function that waits for the parser, which may have begun, and whether it runs in another process."""
         if source.kind == "stdin":
             text = data.decode("utf-8", "surrogatepass")
-            return partial(parse_markdown, text, path, doc_type="note", format="stdin"), False
+            return partial(parse_markdown, text, f"{path}.md", doc_type="note", format="stdin"), False
         parser = self._parser_for(path)
         # The name of the source comes first, because a README is called by its folder.
         named = f"{source.name}/{path}" if source.kind == "folder" else path
