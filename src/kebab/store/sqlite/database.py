@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -24,8 +24,6 @@ _WRITER_CACHE_KB = 65_536
 _READER_CACHE_KB = 16_384
 """A quarter of the writer's cache, because a server has a reader for each thread, and searches are as fast with it."""
 _READ_WRITE_CREATE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-_MOST_MARKS = 4096
-"""The most values bound to one statement."""
 _STEPS_BETWEEN_CHECKS = 500
 """Steps of SQLite's virtual machine between two checks of the deadline: 5 to 30 ms of a heavy query, at a cost of 1 %.
 """
@@ -116,16 +114,6 @@ class Connection(apsw.Connection):
     def value(self, sql: str, bindings: Any = ()) -> Any:
         """Returns the first column of the first row."""
         return self.rows(sql, bindings)[0][0]
-
-    def rows_for(self, values: Sequence[Any], sql: str, *bindings: Any) -> list[tuple[Any, ...]]:
-        """Returns the rows of `sql` for any number of values, which replace `{marks}` in batches. `bindings` belong to
-        the question marks before `{marks}`.
-        """
-        rows: list[tuple[Any, ...]] = []
-        for start in range(0, len(values), _MOST_MARKS):
-            some = values[start : start + _MOST_MARKS]
-            rows += self.rows(sql.format(marks=",".join("?" * len(some))), (*bindings, *some))
-        return rows
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -106,12 +106,13 @@ class SqliteChunkReader:
         self._connection = connection
 
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
-        rows = self._connection.rows_for(chunk_ids, f"{CONTEXTS} WHERE c.chunk_id IN ({{marks}})")
-        return {row[0]: chunk_context(row) for row in rows}
+        sql = f"{CONTEXTS} WHERE c.chunk_id IN (SELECT value FROM json_each(?))"
+        return {row[0]: chunk_context(row) for row in self._connection.rows(sql, (json.dumps(list(chunk_ids)),))}
 
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkText]:
-        sql = "SELECT chunk_id, doc_id, text FROM chunks WHERE chunk_id IN ({marks})"
-        return {chunk_id: ChunkText(*stored) for chunk_id, *stored in self._connection.rows_for(chunk_ids, sql)}
+        sql = "SELECT chunk_id, doc_id, text FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))"
+        rows = self._connection.rows(sql, (json.dumps(list(chunk_ids)),))
+        return {chunk_id: ChunkText(*stored) for chunk_id, *stored in rows}
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
         """Returns up to `count` chunks before and after each of these chunks."""

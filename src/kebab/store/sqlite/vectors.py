@@ -7,6 +7,7 @@ chunks pass them, these are compared exactly; otherwise only these are candidate
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -162,12 +163,12 @@ class SqliteVectorStore:
             spaces = {
                 space.id: space for space in stored_spaces(self._connection) if (space.model, space.version) in ours
             }
-            rows = self._connection.rows_for(
-                chunk_ids,
+            rows = self._connection.rows(
                 """SELECT cv.space_id, v.vector FROM chunks c
                    CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.home = 1
                    CROSS JOIN vectors v ON v.id = cv.vector_id
-                   WHERE c.chunk_id IN ({marks}) ORDER BY c.chunk_id""",
+                   WHERE c.chunk_id IN (SELECT value FROM json_each(?)) ORDER BY c.chunk_id""",
+                (json.dumps(list(chunk_ids)),),
             )
         primaries = Counter(space for space, _ in rows if space in spaces)
         if not primaries:
@@ -201,13 +202,12 @@ class SqliteVectorStore:
 
     def _among(self, space: Space, query: Array, permitted: _Permitted, limit: int) -> list[VectorMatch]:
         """Exact search: compares the query with every permitted chunk of these few documents; returns the closest."""
-        rows = self._connection.rows_for(
-            sorted(permitted.documents or ()),
+        rows = self._connection.rows(
             f"""SELECT c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, d.doc_type, v.vector
                 FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
                 CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
-                CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.document_id IN ({{marks}})""",
-            space.id,
+                CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.document_id IN (SELECT value FROM json_each(?))""",
+            (space.id, json.dumps(list(permitted.documents or ()))),
         )
         rows = [row for row in rows if permitted.allows(*row[1:5])]
         similarities = _products(_matrix([row[6] for row in rows], space), query).tolist()
@@ -251,11 +251,10 @@ class SqliteVectorStore:
             sifted = True
 
     def _vectors_of(self, space: Space, documents: frozenset[int]) -> Array:
-        found = self._connection.rows_for(
-            sorted(documents),
+        found = self._connection.rows(
             """SELECT cv.vector_id FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
-               WHERE c.document_id IN ({marks})""",
-            space.id,
+               WHERE c.document_id IN (SELECT value FROM json_each(?))""",
+            (space.id, json.dumps(list(documents))),
         )
         return _first_column(found)
 
@@ -283,8 +282,8 @@ class SqliteVectorStore:
         """Returns the ids that still exist, and the similarity of each vector to the query."""
         found, similarities = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         for start in range(0, len(ids), _READ_AT_ONCE):
-            some = ids[start : start + _READ_AT_ONCE].tolist()
-            rows = self._connection.rows_for(some, "SELECT id, vector FROM vectors WHERE id IN ({marks})")
+            sql = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
+            rows = self._connection.rows(sql, (json.dumps(ids[start : start + _READ_AT_ONCE].tolist()),))
             found.append(_first_column(rows))
             similarities.append(_products(_matrix([row[1] for row in rows], space), query))
         return np.concatenate(found), np.concatenate(similarities)
@@ -316,8 +315,8 @@ class SqliteVectorStore:
         # The + makes SQLite use the index of vectors instead of the index of spaces.
         sql = f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, d.doc_type
                   FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk JOIN documents d ON d.id = c.document_id
-                  WHERE +cv.space_id = ? AND cv.vector_id IN ({{marks}})"""
-        return self._connection.rows_for(vectors, sql, space.id)
+                  WHERE +cv.space_id = ? AND cv.vector_id IN (SELECT value FROM json_each(?))"""
+        return self._connection.rows(sql, (space.id, json.dumps(vectors)))
 
 
 def _order(match: VectorMatch) -> tuple[float, str]:
