@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -78,7 +77,6 @@ def same_repository(one: str, other: str) -> bool:
     return host == other_host and place.casefold() == other_place.casefold()
 
 
-@lru_cache(maxsize=1 << 6)
 def host_and_place(url: str) -> tuple[str, str]:
     """The host of a repository and the path there, without .git and slashes around it."""
     scp = SCP_LIKE.fullmatch(url)

@@ -82,7 +82,6 @@ class IngestJobs:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ingest")
 
     def start(self, paths: tuple[str, ...], name: str | None, embed: bool) -> IngestJobV1:
-        self._service.require_write()
         if self._stop.is_set():
             raise Locked("This server is stopping.", hint="Ask again once it runs: nothing was started.")
         with self._changing:

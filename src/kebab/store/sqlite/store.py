@@ -247,10 +247,16 @@ class SqliteStore:
 
     def backup(self, target: Path, *, force: bool) -> int:
         """Copies the database to `target`, and returns the size of the copy in bytes."""
-        problem = _problem_of_target(target, self.path, force=force)
-        if problem is not None:
-            message, hint = problem
-            raise StoreError(message, hint=hint, path=str(target))
+        there = target.exists()
+        is_itself = there and self.path.exists() and target.samefile(self.path)
+        for is_wrong, message, hint in (
+            (target.is_dir(), f"{target} is a folder.", "Name a file."),
+            (there and not force, f"{target} exists already.", "Overwrite it with --force, or name another file."),
+            (not target.absolute().parent.is_dir(), f"The folder of {target} does not exist.", "Make it first."),
+            (is_itself, f"{target} is the database itself.", "Name another file."),
+        ):
+            if is_wrong:
+                raise StoreError(message, hint=hint, path=str(target))
         self._require_existing()
         with self.reading():
             assert self._local.connection is not None  # the database exists
@@ -290,19 +296,6 @@ class SqliteStore:
         if not self.exists():
             hint = "Begin with: kb ingest FOLDER"
             raise NotFound(f"There is no database at {self.path}.", hint=hint, path=str(self.path))
-
-
-def _problem_of_target(target: Path, source: Path, *, force: bool) -> tuple[str, str] | None:
-    """Returns why a backup cannot be written to `target`, with a hint, or None."""
-    if target.is_dir():
-        return f"{target} is a folder.", "Name a file."
-    if target.exists() and not force:
-        return f"{target} exists already.", "Overwrite it with --force, or name another file."
-    if not target.absolute().parent.is_dir():
-        return f"The folder of {target} does not exist.", "Make it first."
-    if target.exists() and source.exists() and target.samefile(source):
-        return f"{target} is the database itself.", "Name another file."
-    return None
 
 
 def _file_at(path: Path) -> _File:
