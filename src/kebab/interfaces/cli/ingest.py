@@ -402,11 +402,9 @@ def source_remove(name: str, yes: bool) -> int:
     """Forget a source and everything indexed from it. The files themselves are not touched."""
     kb = knowledge_base()
     question = f"Forget the source {name} and all its documents?"
-    refusal = (
-        "kb source remove drops everything indexed from a source, so it asks first, and there is no terminal to ask on."
-    )
+    reason = "kb source remove drops everything indexed from a source"
     is_known = name in [source.name for source in kb.sources()]  # if not, remove_source raises an error
-    if is_known and not is_confirmed(yes, question, refusal):
+    if is_known and not is_confirmed(yes, question, reason):
         say("Nothing was forgotten.")
         return 1
     documents = counted(kb.remove_source(name), "document")

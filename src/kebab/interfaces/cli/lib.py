@@ -187,8 +187,7 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
     kb = knowledge_base()
     what = library_id if version is None else f"{library_id} {version}"
     kb.libraries.find(library_id)
-    refusal = f"kb lib remove drops everything indexed of {what}, so it asks first, and there is no terminal to ask on."
-    if not is_confirmed(yes, f"Forget {what}?", refusal):
+    if not is_confirmed(yes, f"Forget {what}?", f"kb lib remove drops everything indexed of {what}"):
         raise click.Abort
     kb.libraries.remove(library_id, version)
     return done("lib remove", f"{what} is forgotten.", kb.address)

@@ -153,10 +153,11 @@ def knowledge_base(db: str | None = None) -> KnowledgeBase:
     return click.get_current_context().with_resource(KnowledgeBase(loaded_settings(db)))
 
 
-def is_confirmed(yes: bool, question: str, refusal: str) -> bool:
-    """Whether the user agrees, by --yes or when asked. Raises if there is no terminal to ask on."""
+def is_confirmed(yes: bool, question: str, reason: str) -> bool:
+    """Whether the user agrees, by --yes or when asked. Raises, with the reason to ask, if there is no terminal."""
     if yes:
         return True
     if wants_json() or not sys.stdin.isatty():
-        raise UsageError(refusal, hint="Say so with --yes.")
+        message = f"{reason}, so it asks first, and there is no terminal to ask on."
+        raise UsageError(message, hint="Say so with --yes.")
     return click.confirm(question)

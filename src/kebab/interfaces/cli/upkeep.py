@@ -75,8 +75,7 @@ def backup_command(file: Path, force: bool) -> int:
 def reset_command(yes: bool) -> int:
     """Delete the database. Your files are not touched; the config stays."""
     kb = knowledge_base()
-    refusal = "kb reset deletes the database, so it asks first, and there is no terminal to ask on."
-    if not is_confirmed(yes, f"Delete {kb.address}?", refusal):
+    if not is_confirmed(yes, f"Delete {kb.address}?", "kb reset deletes the database"):
         say("Nothing was deleted.")
         return 1
     message = f"{kb.address} was deleted." if kb.reset() else f"There was no database at {kb.address}."
