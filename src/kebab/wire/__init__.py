@@ -6,7 +6,7 @@ JSON Schemas are made from these dataclasses. Version 1 never loses a field; new
 from __future__ import annotations
 
 import json
-from dataclasses import Field, dataclass, is_dataclass
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 
@@ -55,14 +55,8 @@ def viewed(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Converts a wire object to dicts, lists and plain values."""
-    if is_dataclass(value):
-        return {name: plain(item) for name, item in vars(value).items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value
+    """A wire object as dicts, lists and plain values."""
+    return json.loads(to_json(value))
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -103,9 +104,5 @@ def _wire(name: str, components: dict[str, Schema]) -> Schema:
 
 
 def _moved(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {
-            key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _moved(value)
-            for key, value in schema.items()
-        }
-    return [_moved(item) for item in schema] if isinstance(schema, list) else schema
+    """The schema with references to where OpenAPI has the definitions."""
+    return json.loads(json.dumps(schema).replace("#/$defs/", "#/components/schemas/"))
