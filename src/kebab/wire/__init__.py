@@ -9,11 +9,17 @@ import json
 from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
+VIEWS: dict[type, Any] = {}
+"""For each class of records, its wire class, or a function that makes its wire object. The modules of this package add
+theirs.
+"""
+
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Wire:
     """Base class of the wire objects: makes each subclass a dataclass whose fields are given by name. `schema` is the
-    value of its first field, `schema_version`, in an object that is not only a part of others.
+    value of its first field, `schema_version`, in an object that is not only a part of others. `of`: the class of the
+    records that it is made from, if it has fields of the same names.
 
     They are not frozen and have no equality, because building such classes takes three times as long, and Python builds
     them at every start.
@@ -22,18 +28,16 @@ class Wire:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     schema_version: ClassVar[str]
 
-    def __init_subclass__(cls, *, schema: str = "") -> None:
+    def __init_subclass__(cls, *, schema: str = "", of: type | None = None) -> None:
         if schema:
             cls.schema_version = schema
             cls.__annotations__ = {"schema_version": Literal[schema], **cls.__annotations__}
+        if of is not None:
+            VIEWS[of] = cls
         dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 
 _Wire = TypeVar("_Wire", bound=Wire)
-VIEWS: dict[type, Any] = {}
-"""For each class of records, its wire class, or a function that makes its wire object. The modules of this package add
-theirs.
-"""
 
 
 def view(wire_class: type[_Wire], record: object, **fields: Any) -> _Wire:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from kebab.core.answers import Answer, AnswerCitation, Claim
-from kebab.wire import VIEWS, Wire, view
+from kebab.wire import Wire, view
 from kebab.wire.search import CitationV1, NoticeV1, SearchHitV1
 
 VerdictV1 = Literal["supported", "misattributed", "stitched", "unsupported"]
 
 
-class ClaimV1(Wire):
+class ClaimV1(Wire, of=Claim):
     """One statement of an answer, checked."""
 
     text: str
@@ -28,7 +28,7 @@ class ClaimV1(Wire):
     """Markers of the passages that support it, cited or not."""
 
 
-class AnswerCitationV1(Wire):
+class AnswerCitationV1(Wire, of=AnswerCitation):
     """What stands behind a marker, for one claim."""
 
     marker: int
@@ -81,6 +81,3 @@ class AnswerV1(Wire, schema="answer.v1"):
 
 def answer_v1(answer: Answer) -> AnswerV1:
     return view(AnswerV1, answer, answer=answer.text)
-
-
-VIEWS.update({Claim: ClaimV1, AnswerCitation: AnswerCitationV1})

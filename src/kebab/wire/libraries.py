@@ -127,9 +127,5 @@ def library_docs_v1(query: str, docs: LibraryDocs) -> LibraryDocsV1:
     )
 
 
-VIEWS.update(
-    {
-        LibraryVersion: lambda version: view(LibraryVersionV1, version, version=version.name),
-        LibrarySnippet: lambda snippet: view(LibrarySnippetV1, snippet, type=snippet.kind),
-    }
-)
+VIEWS[LibraryVersion] = lambda version: view(LibraryVersionV1, version, version=version.name)
+VIEWS[LibrarySnippet] = lambda snippet: view(LibrarySnippetV1, snippet, type=snippet.kind)

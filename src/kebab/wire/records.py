@@ -103,7 +103,7 @@ class ContextNoteV1(Wire):
     text: str
 
 
-class RepositoryV1(Wire):
+class RepositoryV1(Wire, of=Repository):
     """The git repository of a source at its last ingest."""
 
     name: str
@@ -111,7 +111,7 @@ class RepositoryV1(Wire):
     commit: str | None
 
 
-class SourceV1(Wire):
+class SourceV1(Wire, of=records.SourceRecord):
     """A place that was ingested."""
 
     name: str
@@ -125,7 +125,7 @@ class SourceV1(Wire):
     notes: list[ContextNoteV1]
 
 
-class TagV1(Wire):
+class TagV1(Wire, of=records.TagRecord):
     """A tag and how many documents have it."""
 
     tag: str
@@ -142,7 +142,7 @@ class ListV1(Wire, schema="list.v1"):
     """Where the rest begins, when this is a page that ends before the list does."""
 
 
-class DifferenceV1(Wire):
+class DifferenceV1(Wire, of=Difference):
     """A passage that no longer stands as it was indexed."""
 
     status: Literal["moved", "changed", "gone", "unreadable", "corrupt"]
@@ -152,7 +152,7 @@ class DifferenceV1(Wire):
     now_at: str | None
 
 
-class CheckV1(Wire):
+class CheckV1(Wire, of=records.Check):
     """One check of kb doctor or kb verify."""
 
     name: str
@@ -186,7 +186,7 @@ class DoctorV1(Wire, schema="doctor.v1"):
     checks: list[CheckV1]
 
 
-class StatsV1(Wire):
+class StatsV1(Wire, of=records.StoreStats):
     """What a database holds."""
 
     path: str
@@ -282,15 +282,5 @@ def doctor_v1(checks: list[records.Check]) -> DoctorV1:
     return DoctorV1(healthy=all(check.ok for check in checks), checks=viewed(checks))
 
 
-VIEWS.update(
-    {
-        records.Check: CheckV1,
-        records.ContextNote: lambda note: ContextNoteV1(folder=note.folder or None, text=note.text),
-        Difference: DifferenceV1,
-        records.DocumentRecord: doc_summary_v1,
-        Repository: RepositoryV1,
-        records.SourceRecord: SourceV1,
-        records.StoreStats: StatsV1,
-        records.TagRecord: TagV1,
-    }
-)
+VIEWS[records.ContextNote] = lambda note: ContextNoteV1(folder=note.folder or None, text=note.text)
+VIEWS[records.DocumentRecord] = doc_summary_v1

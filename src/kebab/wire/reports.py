@@ -22,7 +22,7 @@ class SkippedV1(Wire):
     examples: list[str]
 
 
-class FileOutcomeV1(Wire):
+class FileOutcomeV1(Wire, of=Failure):
     """What happened to one file."""
 
     path: str
@@ -144,9 +144,4 @@ def migration_report_v1(report: MigrationReport, *, interrupted: bool = False) -
     return view(MigrationReportV1, report, counts=counts, interrupted=interrupted)
 
 
-VIEWS.update(
-    {
-        Failure: FileOutcomeV1,
-        SpaceCount: lambda space: view(SpaceCountV1, space, model=space.fingerprint, homes=space.primaries),
-    }
-)
+VIEWS[SpaceCount] = lambda space: view(SpaceCountV1, space, model=space.fingerprint, homes=space.primaries)

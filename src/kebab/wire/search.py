@@ -124,7 +124,7 @@ class RetrievalV1(Wire):
     weights: WeightsV1 | None
 
 
-class DuplicateV1(Wire):
+class DuplicateV1(Wire, of=Duplicate):
     """Where else the text of a hit stands, the same or nearly so."""
 
     chunk_id: str
@@ -134,7 +134,7 @@ class DuplicateV1(Wire):
     citation: CitationV1
 
 
-class NeighbourV1(Wire):
+class NeighbourV1(Wire, of=Neighbour):
     """A passage beside a hit, whole."""
 
     chunk_id: str
@@ -148,7 +148,7 @@ class NeighbourV1(Wire):
     """
 
 
-class NeighboursV1(Wire):
+class NeighboursV1(Wire, of=Neighbours):
     """What stands before and after a hit in its document, in the document's order."""
 
     before: list[NeighbourV1]
@@ -268,13 +268,6 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
     )
 
 
-VIEWS.update(
-    {
-        Citation: citation_v1,
-        Duplicate: DuplicateV1,
-        Neighbour: NeighbourV1,
-        Neighbours: NeighboursV1,
-        Notice: lambda notice: view(NoticeV1, notice, suggestions=list(notice.suggestions) or None),
-        SearchHit: search_hit_v1,
-    }
-)
+VIEWS[Citation] = citation_v1
+VIEWS[Notice] = lambda notice: view(NoticeV1, notice, suggestions=list(notice.suggestions) or None)
+VIEWS[SearchHit] = search_hit_v1
