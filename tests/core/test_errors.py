@@ -9,7 +9,7 @@ import pytest
 
 from kebab.core import errors
 from kebab.core.errors import KebabError, ParseError
-from kebab.wire.errors import EXIT_CODE, error_v1, http_status
+from kebab.wire.errors import EXIT_CODE, error_v1
 
 
 def every_class(root: type[KebabError] = KebabError) -> Iterator[type[KebabError]]:
@@ -21,16 +21,16 @@ def every_class(root: type[KebabError] = KebabError) -> Iterator[type[KebabError
 
 def test_every_error_is_mapped_to_an_exit_code_and_an_http_status() -> None:
     assert EXIT_CODE == 2
-    accepted = {error for error in every_class() if not 400 <= http_status(error) < 600}
+    accepted = {error for error in every_class() if not 400 <= error.status < 600}
     assert accepted == {errors.StillIndexing}, "whoever asks too early is told to come back"
-    assert http_status(errors.StillIndexing) == 202
+    assert errors.StillIndexing.status == 202
 
 
 def test_codes_are_unique_and_the_query_error_is_invalid_query() -> None:
     codes = [class_.code for class_ in every_class()]
     assert len(set(codes)) == len(codes)
     assert errors.QueryError.code == "invalid_query"
-    assert http_status(errors.QueryError) == 400
+    assert errors.QueryError.status == 400
     assert errors.NotFound.code == "not_found"
 
 

@@ -17,9 +17,12 @@ class KebabError(Exception):
     """The base class: `message` says what happened, `hint` what to do, and `path` names the file concerned, if any."""
 
     code = "kebab_error"
+    status = 500
+    """The status of an HTTP response that reports it."""
 
-    def __init_subclass__(cls, *, code: str | None = None) -> None:
+    def __init_subclass__(cls, *, code: str | None = None, status: int | None = None) -> None:
         cls.code = code or cls.code
+        cls.status = status or cls.status
 
     def __init__(self, message: str, *, hint: str | None = None, path: str | None = None) -> None:
         super().__init__(message)
@@ -28,7 +31,7 @@ class KebabError(Exception):
         self.path = path
 
 
-class UsageError(KebabError, code="usage"):
+class UsageError(KebabError, code="usage", status=400):
     """Options that are invalid, missing or contradict each other."""
 
 
@@ -36,15 +39,15 @@ class ConfigError(KebabError, code="invalid_config"):
     """A setting that is unknown or out of range."""
 
 
-class QueryError(KebabError, code="invalid_query"):
+class QueryError(KebabError, code="invalid_query", status=400):
     """A raw FTS5 expression that does not parse."""
 
 
-class StaleCursor(QueryError, code="stale_cursor"):
+class StaleCursor(QueryError, code="stale_cursor", status=409):
     """A cursor that belongs to another query or index."""
 
 
-class SourceError(KebabError, code="source_error"):
+class SourceError(KebabError, code="source_error", status=422):
     """A source that cannot be used: its folder is missing, or its name is taken."""
 
 
@@ -56,19 +59,19 @@ class StoreError(KebabError, code="store_error"):
     """The store cannot do what was asked."""
 
 
-class NotFound(StoreError, code="not_found"):
+class NotFound(StoreError, code="not_found", status=404):
     """No such database, document, chunk or span."""
 
 
-class StillIndexing(StoreError, code="still_indexing"):
+class StillIndexing(StoreError, code="still_indexing", status=202):
     """A library that is being indexed for the first time."""
 
 
-class Ambiguous(StoreError, code="ambiguous"):
+class Ambiguous(StoreError, code="ambiguous", status=409):
     """An id prefix or path that matches several documents or chunks."""
 
 
-class Locked(StoreError, code="locked"):
+class Locked(StoreError, code="locked", status=503):
     """Another process is writing."""
 
 
@@ -76,15 +79,15 @@ class TooNew(StoreError, code="too_new"):
     """A file that a later version of Kebab wrote."""
 
 
-class TooOld(StoreError, code="too_old"):
+class TooOld(StoreError, code="too_old", status=502):
     """A server whose version is too old."""
 
 
-class StoreUnreachable(StoreError, code="store_unreachable"):
+class StoreUnreachable(StoreError, code="store_unreachable", status=502):
     """A server that does not answer, or refuses the key."""
 
 
-class NotEmpty(StoreError, code="not_empty"):
+class NotEmpty(StoreError, code="not_empty", status=409):
     """The target of a migration is not empty, or a store is still being filled by a migration."""
 
 
@@ -104,15 +107,15 @@ class ReadOnly(StoreError, code="read_only"):
     """No permission to write."""
 
 
-class DiskFull(StoreError, code="disk_full"):
+class DiskFull(StoreError, code="disk_full", status=507):
     """No space left for the database."""
 
 
-class ModelError(KebabError, code="model_error"):
+class ModelError(KebabError, code="model_error", status=502):
     """A model cannot do what was asked."""
 
 
-class ModelMissing(ModelError, code="no_vectors"):
+class ModelMissing(ModelError, code="no_vectors", status=409):
     """A search by vectors in a store without vectors."""
 
 
@@ -124,11 +127,11 @@ class VectorsOff(ModelMissing, code="vectors_off"):
         super().__init__("Vectors are turned off (embedding.model is none).", hint=hint)
 
 
-class ModelCorrupt(ModelError, code="model_corrupt"):
+class ModelCorrupt(ModelError, code="model_corrupt", status=500):
     """Damaged weights of a model."""
 
 
-class ModelMismatch(ModelError, code="model_mismatch"):
+class ModelMismatch(ModelError, code="model_mismatch", status=409):
     """Vectors whose size or model is not the expected one."""
 
 
@@ -140,7 +143,7 @@ class TextRefused(ModelUnreachable, code="text_refused"):
     """A text that a model endpoint refuses, for instance because it is too long."""
 
 
-class ParseError(KebabError, code="parse_error"):
+class ParseError(KebabError, code="parse_error", status=422):
     """One file that cannot be read. `reason` is the word under which the ingest report counts it."""
 
     def __init__(self, message: str, *, reason: str, hint: str | None = None, path: str | None = None) -> None:
@@ -169,7 +172,7 @@ def only_parse_errors() -> Iterator[None]:
         raise ParseError(message, reason="parser_failed") from error
 
 
-class GoldenSetError(KebabError, code="invalid_golden_set"):
+class GoldenSetError(KebabError, code="invalid_golden_set", status=422):
     """A file of judged queries, or of their results, that cannot be read."""
 
 
@@ -182,27 +185,27 @@ def file_errors(path: object, what: str, hint: str, kind: type[KebabError] = Sou
         raise kind(f"{path} {what}: {error.strerror or error}.", hint=hint, path=str(path)) from error
 
 
-class MissingExtra(KebabError, code="missing_extra"):
+class MissingExtra(KebabError, code="missing_extra", status=501):
     """An optional package is not installed."""
 
 
-class Refused(KebabError, code="forbidden"):
+class Refused(KebabError, code="forbidden", status=403):
     """A request that the server does not allow."""
 
 
-class Unauthorized(Refused, code="unauthorized"):
+class Unauthorized(Refused, code="unauthorized", status=401):
     """No token, or a wrong one."""
 
 
-class NoSuchMethod(Refused, code="method_not_allowed"):
+class NoSuchMethod(Refused, code="method_not_allowed", status=405):
     """A request with the wrong HTTP method, such as POST to an address that only takes GET."""
 
 
-class TooLarge(Refused, code="too_large"):
+class TooLarge(Refused, code="too_large", status=413):
     """A request beyond the size limit."""
 
 
-class TooMany(Refused, code="too_many_requests"):
+class TooMany(Refused, code="too_many_requests", status=429):
     """Too many requests or wrong tokens from one address, which may try again after `retry_after` seconds."""
 
     def __init__(self, message: str, *, hint: str | None = None, path: str | None = None, retry_after: int = 1) -> None:
@@ -210,7 +213,7 @@ class TooMany(Refused, code="too_many_requests"):
         self.retry_after = retry_after
 
 
-class TimedOut(Refused, code="timed_out"):
+class TimedOut(Refused, code="timed_out", status=503):
     """An answer that took too long."""
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from kebab._version import __version__
 from kebab.interfaces.http.api import ALWAYS, Endpoint, Parameter, Schema
 from kebab.wire import schemas
-from kebab.wire.errors import http_status
 
 _IN_PATH = re.compile(r"\{(\w+)\}")
 _TEXT = {"type": "string"}
@@ -84,7 +83,7 @@ def _responses(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, A
         schema = answer.schema if isinstance(answer.schema, dict) else _wire(answer.schema, components)
         response["content"][answer.media] = {"schema": schema}
     failed = _ERROR_V2 if endpoint.path.startswith("v2/") else _wire("error", components)
-    for status in sorted({http_status(error) for error in (*ALWAYS, *endpoint.fails)}):
+    for status in sorted({error.status for error in (*ALWAYS, *endpoint.fails)}):
         responses.setdefault(
             str(status), {"description": _PHRASES[status], "content": {"application/json": {"schema": failed}}}
         )

@@ -37,7 +37,7 @@ from kebab.interfaces.http.pages import Pages
 from kebab.interfaces.http.safety import SAFE_HEADERS, Rules, Safety, Tokens
 from kebab.interfaces.service import Service, Workers
 from kebab.wire import to_json
-from kebab.wire.errors import error_v1, http_status
+from kebab.wire.errors import error_v1
 
 
 class Mounted(NamedTuple):
@@ -120,14 +120,13 @@ async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Respo
 def refuse(request: Request, error: KebabError) -> Response:
     """Returns the response that reports an error: a page for browsers, otherwise JSON."""
     pages: Pages = request.app.state.pages
-    status = http_status(type(error))
     if pages.is_asked_by(request):
         response = pages.refused(request, error)
     elif request.url.path.startswith("/api/v2/"):
         hint = f" {error.hint}" if error.hint else ""
-        response = json_response({"error": error.code, "message": f"{error.message}{hint}"}, status)
+        response = json_response({"error": error.code, "message": f"{error.message}{hint}"}, error.status)
     else:
-        response = json_response(error_v1(error), status)
+        response = json_response(error_v1(error), error.status)
     if response.status_code == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany):

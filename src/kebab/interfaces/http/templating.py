@@ -22,7 +22,6 @@ from kebab.core.notices import Says
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.api import texts_of
 from kebab.interfaces.service import Service, Workers
-from kebab.wire.errors import http_status
 from kebab.wire.search import HighlightV1
 
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -65,7 +64,7 @@ class Templates:
     ) -> HTMLResponse:
         """A page, with the HTTP status of its error if it has one."""
         text = self._environment.get_template(template).render(error=error, **values)
-        return HTMLResponse(text, http_status(type(error)) if error else status)
+        return HTMLResponse(text, error.status if error else status)
 
 
 @dataclass
