@@ -24,7 +24,7 @@ class _Cited(Wire, schema="citation.v1"):
     content_hash: str | None
 
 
-class LineCitationV1(_Cited):
+class LineCitationV1(_Cited, of=LineSpan):
     """Lines of a text."""
 
     kind: Literal["line"] = "line"
@@ -33,7 +33,7 @@ class LineCitationV1(_Cited):
     section: str | None
 
 
-class PageCitationV1(_Cited):
+class PageCitationV1(_Cited, of=PageSpan):
     """A page of a paged document."""
 
     kind: Literal["page"] = "page"
@@ -42,7 +42,7 @@ class PageCitationV1(_Cited):
     page_label: str | None
 
 
-class CodeCitationV1(_Cited):
+class CodeCitationV1(_Cited, of=CodeSpan):
     """A symbol in source code."""
 
     kind: Literal["code"] = "code"
@@ -52,7 +52,7 @@ class CodeCitationV1(_Cited):
     lang: str | None
 
 
-class RegionCitationV1(_Cited):
+class RegionCitationV1(_Cited, of=RegionSpan):
     """A rectangle of an image."""
 
     kind: Literal["region"] = "region"
@@ -62,7 +62,7 @@ class RegionCitationV1(_Cited):
     h: int
 
 
-class TimeCitationV1(_Cited):
+class TimeCitationV1(_Cited, of=TimeSpan):
     """A stretch of a recording."""
 
     kind: Literal["time"] = "time"
@@ -71,7 +71,7 @@ class TimeCitationV1(_Cited):
     speaker: str | None
 
 
-class CaptionCitationV1(_Cited):
+class CaptionCitationV1(_Cited, of=CaptionSpan):
     """A captioned figure or table."""
 
     kind: Literal["caption"] = "caption"
@@ -230,22 +230,12 @@ class SearchResponseV1(Wire, schema="search_response.v1"):
 # --- making wire objects from records
 
 
-_KINDS: dict[type, Any] = {
-    LineSpan: LineCitationV1,
-    PageSpan: PageCitationV1,
-    CodeSpan: CodeCitationV1,
-    RegionSpan: RegionCitationV1,
-    TimeSpan: TimeCitationV1,
-    CaptionSpan: CaptionCitationV1,
-}
-
-
 def citation_v1(citation: Citation) -> CitationV1:
     """The wire object of a citation. Its class depends on the kind of span, and it has the span's fields."""
     own = citation.span._asdict()
     if isinstance(citation.span, PageSpan):
         own["page_label"] = own.pop("label")
-    cited: CitationV1 = view(_KINDS[type(citation.span)], citation, **own)
+    cited: CitationV1 = view(VIEWS[type(citation.span)], citation, **own)
     return cited
 
 
