@@ -30,7 +30,12 @@ OVER_BAR_MS = 3.0
 RATE_BAR = 200
 HOSTILE_BAR = 3.0
 HOSTILE_CLIENTS = 6
-HOSTILE = ("a_" * 10_000, "pod_" * 5_000, "node pod " * 2_000)
+FREQUENT = "the to of a in is and that for you this can with are it as or be on if by an from pod node cluster"
+HOSTILE = (
+    *("a_" * 10_000, "pod_" * 5_000, "node pod " * 2_000),
+    *(f"{FREQUENT} " * 4, f"{FREQUENT} &match=any&k=1000", "'a* OR t* OR s* OR c*'", "kubernets contaner volum servce"),
+)
+"""Long and short ones; behind an & stand further options."""
 QUESTIONS = (
     *(
         "how do I roll back a deployment",
@@ -96,7 +101,8 @@ def get(connection: http.client.HTTPConnection, path: str) -> bytes:
 
 
 def search_path(question: str) -> str:
-    return f"/api/v1/search?query={quote(question)}&mode=lexical&k=10"
+    text, _, options = question.partition("&")
+    return f"/api/v1/search?query={quote(text)}&mode=lexical&{options or 'k=10'}"
 
 
 def main() -> None:

@@ -9,9 +9,9 @@ from threading import Event
 
 import pytest
 
-from kebab.core.deadline import is_over
+from kebab.core.deadline import check, is_over
 from kebab.core.errors import TimedOut
-from kebab.interfaces.service import Workers, is_long
+from kebab.interfaces.service import Workers
 
 
 class Endless:
@@ -59,16 +59,32 @@ def test_work_of_a_disconnected_caller_is_stopped(given_up: Callable[[Endless], 
 def test_short_requests_do_not_wait_for_long_ones() -> None:
     release = Event()
 
-    async def race() -> str:
+    def long() -> str:
+        while not release.is_set():
+            check()
+        return "done"
+
+    async def race() -> tuple[str, list[str]]:
         workers = Workers(30)
-        is_long.set(True)
-        waiting = [asyncio.create_task(workers.run(release.wait, 30)) for _ in range(20)]
-        await asyncio.sleep(0.1)
-        is_long.set(False)
+        waiting = [asyncio.create_task(workers.run(long)) for _ in range(12)]
+        await asyncio.sleep(0)
         try:
-            return await asyncio.wait_for(workers.run(lambda: "answered"), 10)
+            first = await asyncio.wait_for(workers.run(lambda: "answered"), 20)
         finally:
             release.set()
-            await asyncio.gather(*waiting)
+        return first, await asyncio.gather(*waiting)
 
-    assert asyncio.run(race()) == "answered"
+    assert asyncio.run(race()) == ("answered", ["done"] * 12)
+
+
+def test_a_call_that_waits_for_a_model_is_made_once() -> None:
+    calls = []
+
+    def long() -> None:
+        calls.append(1)
+        end = time.thread_time() + 0.3
+        while time.thread_time() < end:
+            check()
+
+    asyncio.run(Workers(30).patient(10).run(long))
+    assert len(calls) == 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
-from time import monotonic
+from time import monotonic, thread_time
 
 from kebab.core.errors import TimedOut
 
@@ -17,9 +17,11 @@ from kebab.core.errors import TimedOut
 class Deadline:
     """A time limit. Nested in another deadline, it ends no later than that one."""
 
-    def __init__(self, seconds: float | None) -> None:
+    def __init__(self, seconds: float | None, cpu_seconds: float | None = None) -> None:
+        """`cpu_seconds`: of the thread that makes the deadline, and that alone asks whether it is over."""
         self._outer = _current.get()
         self._end = inf if seconds is None else monotonic() + seconds
+        self._cpu_end = None if cpu_seconds is None else thread_time() + cpu_seconds
         self._given_up = False
 
     def give_up(self) -> None:
@@ -31,16 +33,23 @@ class Deadline:
         return max(0.0, min(self._end - monotonic(), inf if self._outer is None else self._outer.left()))
 
     def is_over(self) -> bool:
+        if self._cpu_end is not None and thread_time() >= self._cpu_end:
+            self._given_up = True
         return self._given_up or monotonic() >= self._end or (self._outer is not None and self._outer.is_over())
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the work was told to stop, and not only because its time is over."""
+        return self._given_up
 
 
 _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
-def time_limit(seconds: float | None) -> Iterator[Deadline]:
+def time_limit(seconds: float | None, *, cpu_seconds: float | None = None) -> Iterator[Deadline]:
     """Limits the `with` block to these seconds. With None there is no limit, but `give_up` still ends the work."""
-    deadline = Deadline(seconds)
+    deadline = Deadline(seconds, cpu_seconds)
     token = _current.set(deadline)
     try:
         yield deadline

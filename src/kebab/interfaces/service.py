@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -209,17 +208,23 @@ class Service:
 
 
 _Result = TypeVar("_Result")
-is_long: ContextVar[bool] = ContextVar("is_long", default=False)
-"""Whether the current request has much more text than a question. Long requests share one thread, because they take
-many times as long and would make short ones wait."""
+SHORT_CPU_S = 0.1
+"""The CPU time of a short call. Most searches take a tenth of it."""
 
 
 class Workers:
-    """Runs calls in a few threads, about one per processor: each thread has a connection with its own cache."""
+    """Runs calls in a few threads, about one per processor: each thread has a connection with its own cache.
 
-    def __init__(self, timeout_s: float | None) -> None:
-        """`timeout_s`: seconds that a call may take; None means no limit."""
+    A call that turns out to be long is stopped and begun again among the other long calls, which leave one processor to
+    short ones. So a few costly searches do not make everybody wait.
+    """
+
+    def __init__(self, timeout_s: float | None, *, waits: bool = False) -> None:
+        """`timeout_s`: seconds that a call may take; None means no limit. `waits`: whether the calls wait for a remote
+        model and cannot be begun again.
+        """
         self._timeout_s = timeout_s
+        self._waits = waits
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     async def run(self, call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
@@ -227,9 +232,13 @@ class Workers:
         with time_limit(self._timeout_s) as deadline:  # the thread gets a copy of this context
             try:
                 with anyio.fail_after(self._timeout_s):
-                    return await run_sync(
-                        partial(call, *args, **options), limiter=self._places(), abandon_on_cancel=True
-                    )
+                    work = partial(call, *args, **options)
+                    if not self._waits:
+                        done = await run_sync(_if_short, work, limiter=self._places(), abandon_on_cancel=True)
+                        if done is not None:
+                            return done[0]
+                    limiter = self._places(long=not self._waits)
+                    return await run_sync(work, limiter=limiter, abandon_on_cancel=True)
             except TimeoutError as error:
                 hint = "Ask for less, or raise serve.timeout_s."
                 raise TimedOut(f"No answer was ready after {self._timeout_s:g} s.", hint=hint) from error
@@ -244,10 +253,22 @@ class Workers:
 
     def patient(self, seconds: float) -> Workers:
         """Other workers with more time, for calls that wait for a remote model and must not block searches."""
-        return Workers(None if self._timeout_s is None else self._timeout_s + seconds)
+        return Workers(None if self._timeout_s is None else self._timeout_s + seconds, waits=True)
 
-    def _places(self) -> anyio.CapacityLimiter:
-        long = is_long.get()
+    def _places(self, *, long: bool = False) -> anyio.CapacityLimiter:
+        processors = os.cpu_count() or 2
         if long not in self._limiters:
-            self._limiters[long] = anyio.CapacityLimiter(1 if long else max(4, (os.cpu_count() or 2) + 2))
+            self._limiters[long] = anyio.CapacityLimiter(max(1, processors - 1) if long else max(4, processors + 2))
         return self._limiters[long]
+
+
+def _if_short(work: Callable[[], _Result]) -> tuple[_Result] | None:
+    """The result of a short call, in a tuple; None if the call was stopped because it is long."""
+    with time_limit(None, cpu_seconds=SHORT_CPU_S) as limit:
+        try:
+            result = work()
+        except TimedOut:
+            if not limit.is_given_up:
+                raise
+            return None
+    return None if limit.is_given_up else (result,)
