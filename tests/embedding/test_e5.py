@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import unicodedata
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kebab.core.errors import ModelCorrupt
+import kebab
+from kebab.core.errors import ModelCorrupt, ModelMissing
+from kebab.embedding import e5
 from kebab.embedding.e5 import NAME, PACK, PACK_SHA256, PACKAGE, Pack, read_pack
 from kebab.embedding.models import OnnxEmbedder
 from kebab.embedding.multilingual import Vocabulary
@@ -22,6 +25,7 @@ from kebab.embedding.onnx_graph import Array
 from kebab.embedding.packed_weights import INT4_BLOCKS, PackedTensor
 from kebab.embedding.transformer import TransformerGraph, int8_weights
 
+Notes = Callable[[Mapping[str, str]], Path]
 VARIED = [
     "a",
     "How do I set up version control on a new laptop?",
@@ -191,3 +195,22 @@ def test_a_small_pack_is_read_as_it_is_written() -> None:
     shapes = {name: tensor.shape for name, tensor in pack.weights.tensors.items()}
     assert shapes == {"word_emb": (1, 32), "l0.f2.w": (1, 64), "l0.fln.b": (1,)}
     np.testing.assert_array_equal(pack.weights.tensors["word_emb"].array(), [[0] * 16 + [1] * 16])
+
+
+# --- weights that are not installed
+
+
+def test_without_its_weights_english_has_vectors_and_korean_is_found_by_words(
+    bundled_models: None, write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(e5, "PACKAGE", "kebab-weights-that-nobody-published")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # where the model is not unpacked
+    folder = write_notes({"en.md": "# Git\n\nHow to install git.\n", "ko.md": "# 깃\n\n깃을 설치하는 방법.\n"})
+    with kebab.open(tmp_path / "kb.sqlite", embedding_multilingual="e5") as kb:
+        with pytest.raises(ModelMissing) as caught:
+            kb.ingest(folder)
+        assert caught.value.hint == "pip install --force-reinstall 'kebab[e5]'"
+        found = kb.search("깃 설치")
+        assert [hit.doc_path for hit in found] == ["ko.md"]
+        english = kb.search("setting up git", mode="vector")
+        assert [hit.doc_path for hit in english] == ["en.md"]
