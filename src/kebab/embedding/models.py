@@ -227,7 +227,7 @@ class _Multilingual(NamedTuple):
 
 _MULTILINGUAL = {
     "use": _Multilingual(multilingual, 0.1, 0.33, 0.1, trust=0.1),
-    "e5": _Multilingual(e5, 0.82, 0.82, 0.02, trust=0.5),
+    "e5": _Multilingual(e5, 0.82, 0.82, 0.02, trust=0.2),
 }
 
 # In five judged sets 1 of 100 right passages has a cosine below the floor. If the corpus is about something else, half
