@@ -32,10 +32,11 @@ FILES = {
 }
 _INSTALL = "pip install --force-reinstall 'kebab[rerank]'"
 _MOST_TOKENS = 256
-"""Of query and passage together. Longer ones are cut, first the longer of the two. With 512 a pair takes twice the time,
-and the order is no better."""
+"""The most tokens of query and passage together. Longer ones are cut, first the longer of the two. With 512 a pair takes
+twice the time, and the order is no better.
+"""
 _LONGEST_S = 3600.0
-"""How long an endpoint may take, if whoever asks sets no time limit (search.rerank_seconds)."""
+"""The seconds that an endpoint may take if the caller sets no time limit (search.rerank_seconds)."""
 
 
 def reranker_for(settings: RerankSettings, cache: Path, threads: int) -> Reranker:

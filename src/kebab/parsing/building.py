@@ -23,8 +23,8 @@ _CALLED_BY_FOLDER = frozenset(("readme", "index", "_index"))
 _ABOVE_TITLE = ("<", "[", "![", "(", "{", ".. ", ":", "%", "#", "import ")
 """How a paragraph begins that may stand above a title: badges, links, tags, labels, directives and includes."""
 
-# Strings, which `re` compiles at first use: most searches read no heading with markup. Each takes linear time, because a
-# whole paragraph of any length can be a heading.
+# Strings, which `re` compiles at first use: most searches read no heading with markup. Each takes linear time, because
+# a whole paragraph of any length can be a heading.
 _IMAGE_OR_LINK = r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])"
 _WIKI_LINK = r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
 _ATTRIBUTES = r" ?\{[#.:][^{}]*\}$"

@@ -16,9 +16,9 @@ class FusionPolicy(NamedTuple):
     """How the hits of lexical and vector search are ordered in one list.
 
     `rrf`: by ranks; each list adds weight / (k_rrf + rank). `convex`: by a weighted mean of the scores, scaled to
-    [0, 1] in each list. In both, passages with all words of the query, with its words in a row, with the query as typed,
-    and of documents with this title, are four further lists, ranked like the lexical one; in `convex` they come before
-    all others.
+    [0, 1] in each list. In both, four further lists count, ranked like the lexical one: passages with all words of the
+    query, with its words in a row, with the query as typed, and of documents with this title. In `convex` they come
+    before all others.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
@@ -200,7 +200,7 @@ def _trust(vector: Ranking[Ranked]) -> Callable[[Ranked | None, Ranked | None], 
 
 
 def _exact(place: Ranked | None) -> int:
-    """In how many lists of exact matches a passage is: that of all words, of words in a row, of words as typed, and of titles."""
+    """In how many lists of exact matches a passage is: of all words, words in a row, the query as typed, and titles."""
     exactness = place.exactness if place else None
     levels = (Exactness.ALL, Exactness.PHRASE, Exactness.VERBATIM, Exactness.NAMED)
     return sum(exactness is not None and exactness >= level for level in levels)
