@@ -197,7 +197,9 @@ def test_tuning_writes_better_settings_into_the_config_file(
     config, golden = tmp_path / "config.toml", tmp_path / "golden.jsonl"
     config.write_text("# mine\n[search]\nheading_weight = 0.1\ntitle_weight = 0.1 # too little\n")
     golden.write_text(
-        "".join(json.dumps({"id": thing, "query": thing, "expected_docs": [f"{thing}.md"]}) + "\n" for thing in things)
+        "".join(
+            json.dumps({"id": thing, "query": f"{thing}s", "expected_docs": [f"{thing}.md"]}) + "\n" for thing in things
+        )
     )
     assert kb("--config", config, "ingest", write_notes({**about, **talk})).code == 0
     told = kb("--config", config, "eval", "tune", golden)
