@@ -38,7 +38,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _golden(things: list[str]) -> GoldenSet:
     return GoldenSet(
-        "golden.yaml", "yaml", "0" * 64, tuple(GoldenQuery(thing, thing, {f"{thing}.md": 1}) for thing in things)
+        "golden.yaml", "yaml", "0" * 64, tuple(GoldenQuery(thing, f"{thing}s", {f"{thing}.md": 1}) for thing in things)
     )
 
 

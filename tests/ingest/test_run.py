@@ -67,6 +67,18 @@ def test_a_text_is_called_as_it_was_given(tmp_path: Path) -> None:
         assert [document.title for document in kb.documents()] == ["List 1.2 of the week"]
 
 
+def test_a_file_is_found_by_its_name_as_it_is_typed(tmp_path: Path, write_notes: Notes) -> None:
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        kb.ingest(write_notes({"servers.md": "# Machines\n\nold\n", "a/servers.csv": "name,ip\n", "plan.md": "old\n"}))
+        for name, path in (("servers.csv", "a/servers.csv"), ("servers.md", "servers.md"), ("plan.md", "plan.md")):
+            assert kb.search(name, mode="lexical").hits[0].doc_path == path
+        assert {document.path: document.tags for document in kb.documents()} == {
+            "a/servers.csv": (),
+            "plan.md": (),
+            "servers.md": (),
+        }
+
+
 @pytest.mark.parametrize("after", [0, 1, 7])
 def test_documents_read_before_an_interruption_are_written_and_counted(
     tmp_path: Path, write_notes: Notes, after: int

@@ -29,7 +29,7 @@ BYTES = st.one_of(
     TEXT.map(lambda text: text.encode("utf-16")),
     TEXT.map(lambda text: text.encode("cp949", "ignore")),
 )
-CONTAINERS = frozenset("docx-3 epub-3 ipynb-4 pdf-4 pptx-2 xlsx-2".split())
+CONTAINERS = frozenset("docx-3 epub-3 ipynb-4 pdf-5 pptx-2 xlsx-2".split())
 """Formats with a form that not every text has."""
 PARSERS = [pytest.param(parser, id=parser.version) for parser in all_parsers()]
 TEXT_PARSERS = [param for param in PARSERS if param.id not in CONTAINERS]

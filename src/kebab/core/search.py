@@ -122,7 +122,7 @@ class Exactness(IntEnum):
     VERBATIM = 5
     """the query as typed"""
     NAMED = 6
-    """the best passage of a document with this title"""
+    """the best passage of a document with this title or file name"""
 
     @property
     def label(self) -> str:

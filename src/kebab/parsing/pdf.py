@@ -28,7 +28,7 @@ _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+
 
 
 class PdfParser(FileParser):
-    version = "pdf-4"
+    version = "pdf-5"
     keeps_lines = False
 
     def __init__(self, password: str = "") -> None:

@@ -15,6 +15,7 @@ from unicodedata import category, normalize
 from kebab.analysis import cjk, korean
 from kebab.core import deadline
 from kebab.core.notices import Says
+from kebab.core.paths import file_name
 from kebab.core.ports import ChunkContext, LexicalMatch, LexicalMatches, Tokenizer
 from kebab.core.query_tree import And, Bag, Phrase, QueryTree, Raw, demands_all, parse, plain_words
 from kebab.core.search import SNIPPET_CHARS, Exactness, Ranked, Ranking, SearchQuery
@@ -179,7 +180,8 @@ class LexicalRetriever(Listing):
             if match.chunk_id in self._read_already:
                 passage = self._read_already[match.chunk_id]
                 exactness = wording.exactness_of(passage.title, passage.heading_path, passage.text)
-                if passage.doc_id not in named and wording.is_name(passage.title):
+                names = passage.title, file_name(passage.doc_path)
+                if passage.doc_id not in named and any(map(wording.is_name, names)):
                     exactness = Exactness.NAMED
                     named.add(passage.doc_id)
             checked.append((exactness, match))
@@ -260,9 +262,9 @@ class Wording:
             self._verbatim = _as_typed(self.phrases[0])
             self._candidates = _beginning_like(terms)
 
-    def is_name(self, title: str) -> bool:
-        """Whether this is the title, whatever signs are in it."""
-        return _WORD.findall(_flat(title)) == self._name != []
+    def is_name(self, name: str) -> bool:
+        """Whether the query is this name, whatever signs are in it."""
+        return _WORD.findall(_flat(name)) == self._name != []
 
     def exactness_of(self, title: str, headings: Sequence[str], text: str) -> Exactness:
         """How literally a passage that has all the words has them. The title counts less than the passage itself."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kebab.analysis.terms import cjk_column
 from kebab.core.documents import Chunk
-from kebab.core.paths import file_stem
+from kebab.core.paths import file_name, file_stem
 from kebab.core.ports import IndexedDocument
 from kebab.store.tags import folded
 
@@ -31,9 +31,17 @@ def titles_of(document: IndexedDocument) -> Titles:
     it: on every chunk they would outweigh the text.
     """
     title = document.parsed.title
-    stem = file_stem(document.path)
-    name = () if stem.casefold() in title.casefold() else (stem,)
-    return Titles("\n".join((title, *document.parsed.aliases, *document.parsed.tags, *name)), title)
+    return Titles(
+        "\n".join((title, *document.parsed.aliases, *document.parsed.tags, *_name(document.path, title))), title
+    )
+
+
+def _name(path: str, title: str) -> tuple[str, ...]:
+    """What the title lacks of the file's name, so that `servers.xlsx` finds that file: all of it, or its extension."""
+    name, stem = file_name(path), file_stem(path)
+    if stem.casefold() not in title.casefold():
+        return (name,)
+    return () if name.casefold() in title.casefold() or name == stem else (name.removeprefix(f"{stem}."),)
 
 
 class Names(NamedTuple):
@@ -49,7 +57,7 @@ def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Na
     """
     rest = first_title[len(title) + 1 :]
     names = rest.split("\n") if rest else []
-    if names and names[-1] == file_stem(path) and file_stem(path).casefold() not in title.casefold():
+    if names and names[-1] in (*_name(path, title), file_stem(path)):  # its stem: of an older version
         names.pop()
     known = set(map(folded, tags))
     first = len(names)
