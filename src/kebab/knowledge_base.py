@@ -257,21 +257,20 @@ class KnowledgeBase:
         `embed`: chunks without a vector then get one. `password`: replaces the PDF password of the settings.
         `known_only`: skips paths that belong to no known source.
         """
-        from kebab.ingest.report import IngestReport
-        from kebab.ingest.run import ingest
+        from kebab.ingest import report, run
 
         if name is not None:
             checked("name", name, str)
         checked("embed", embed, bool)
-        report = self.last_ingest = IngestReport()
+        done = self.last_ingest = report.IngestReport()
         if not paths and self.session.store.exists() and self.libraries.all():
             from kebab.library.adding import upgrade
 
-            upgrade(self.session, "kb ingest", report, progress)
-        return ingest(
+            upgrade(self.session, "kb ingest", done, progress)
+        return run.ingest(
             self.session,
             paths,
-            report,
+            done,
             name=name,
             embed=embed,
             password=password,
@@ -425,13 +424,12 @@ class KnowledgeBase:
         """Parses everything again that an older version has parsed, from the stored text where it is the whole file,
         else from the file, and makes missing vectors. `scanned` is the number of such documents.
         """
-        from kebab.ingest.report import IngestReport
-        from kebab.ingest.run import upgrade
+        from kebab.ingest import report, run
         from kebab.library import adding
 
-        report = self.last_ingest = IngestReport()
-        adding.upgrade(self.session, "kb index --upgrade", report, progress)
-        return upgrade(self.session, report, progress)
+        done = self.last_ingest = report.IngestReport()
+        adding.upgrade(self.session, "kb index --upgrade", done, progress)
+        return run.upgrade(self.session, done, progress)
 
     def rebuild_vectors(self, progress: Progress | None = None) -> IngestReport:
         """Deletes all vectors and makes them again with the model of the settings."""

@@ -61,7 +61,7 @@ def test_the_readme_at_the_top_of_a_source_is_called_by_the_source(tmp_path: Pat
         }
 
 
-def test_a_text_is_called_as_it_was_given(tmp_path: Path) -> None:
+def test_a_text_keeps_the_title_it_was_given(tmp_path: Path) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest_text("Milk.", title="List 1.2 of the week")
         assert [document.title for document in kb.documents()] == ["List 1.2 of the week"]

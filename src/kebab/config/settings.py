@@ -135,9 +135,8 @@ class EmbeddingSettings(NamedTuple):
     multilingual: Annotated[
         str,
         "The bundled model for text in other scripts than Latin, and across languages: `use` (Universal Sentence "
-        "Encoder), fast, or `e5` (multilingual-e5-small, with the extra `e5`), slower, better within a language and worse "
-        "across languages. After a change: "
-        "`kb index --rebuild-vectors`.",
+        "Encoder), fast, or `e5` (multilingual-e5-small, with the extra `e5`), slower, better within a language and "
+        "worse across languages. After a change: `kb index --rebuild-vectors`.",
         OneOf(("use", "e5")),
     ] = "use"
     cross_language: Annotated[

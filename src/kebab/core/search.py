@@ -135,7 +135,7 @@ class Weights(NamedTuple):
     lexical: float = 1.0
     vector: float = 1.0
     exact: int = 0
-    """In how many lists of exact matches the hit is: all words 1, also in a row 2, also as typed 3."""
+    """In how many lists of exact matches the hit is: all words 1, in a row 2, as typed 3, named so 4."""
 
 
 class RetrievalDetail(NamedTuple):

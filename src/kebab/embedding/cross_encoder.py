@@ -32,7 +32,7 @@ FILES = {
 }
 _INSTALL = "pip install --force-reinstall 'kebab[rerank]'"
 _MOST_TOKENS = 256
-"""The most tokens of query and passage together. Longer ones are cut, first the longer of the two. With 512 a pair takes
+"""The most tokens of query and passage together. Longer pairs are cut, first the longer text. With 512 a pair takes
 twice the time, and the order is no better.
 """
 _LONGEST_S = 3600.0

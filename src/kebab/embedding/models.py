@@ -317,7 +317,7 @@ _MOST_WORDS = 1 << 14
 
 
 class WordLikeness:
-    """How alike two words are by an embedder."""
+    """How alike two words are: the cosine of their vectors from one embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

@@ -561,11 +561,10 @@ class ModelCache:
 
 def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
     def make() -> dict[str, bytes]:
-        from kebab.embedding import granite as model
-        from kebab.embedding.transformer import TransformerGraph
+        from kebab.embedding import granite, transformer
 
-        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
-        graph = TransformerGraph(model.NAME, pack.weights, pooling="cls")
+        pack = granite.read_pack(package_file(granite.PACKAGE, granite.PACK, granite.PACK_SHA256))
+        graph = transformer.TransformerGraph(granite.NAME, pack.weights, pooling="cls")
         return {"model.onnx": graph.build(), "tokenizer.json": pack.tokenizer}
 
     folder = ModelCache(cache).get("granite-6a1cc247-2", make)
@@ -574,16 +573,14 @@ def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
 
 def e5_encoder(cache: Path, threads: int) -> OnnxEncoder:
     def make() -> dict[str, bytes]:
-        from kebab.embedding import e5 as model
-        from kebab.embedding.multilingual import tokenizer_json
-        from kebab.embedding.transformer import TransformerGraph
+        from kebab.embedding import e5, multilingual, transformer
 
-        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256, install=model.INSTALL))
-        graph = TransformerGraph(model.NAME, pack.weights, pooling="mean", beside="constants.bin")
+        pack = e5.read_pack(package_file(e5.PACKAGE, e5.PACK, e5.PACK_SHA256, install=e5.INSTALL))
+        graph = transformer.TransformerGraph(e5.NAME, pack.weights, pooling="mean", beside="constants.bin")
         return {
             "model.onnx": graph.build(),
             "constants.bin": bytes(graph.graph.data),
-            "tokenizer.json": tokenizer_json(pack.vocabulary),
+            "tokenizer.json": multilingual.tokenizer_json(pack.vocabulary),
             **vocabulary_files(pack.vocabulary),
         }
 

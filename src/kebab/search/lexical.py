@@ -15,7 +15,6 @@ from unicodedata import category, normalize
 from kebab.analysis import cjk, korean
 from kebab.core import deadline
 from kebab.core.notices import Says
-from kebab.core.paths import file_name
 from kebab.core.ports import ChunkContext, LexicalMatch, LexicalMatches, Tokenizer
 from kebab.core.query_tree import And, Bag, Phrase, QueryTree, Raw, demands_all, parse, plain_words
 from kebab.core.search import SNIPPET_CHARS, Exactness, Ranked, Ranking, SearchQuery
@@ -180,7 +179,7 @@ class LexicalRetriever(Listing):
             if match.chunk_id in self._read_already:
                 passage = self._read_already[match.chunk_id]
                 exactness = wording.exactness_of(passage.title, passage.heading_path, passage.text)
-                names = passage.title, file_name(passage.doc_path)
+                names = passage.title, passage.doc_path.rpartition("/")[2]
                 if passage.doc_id not in named and any(map(wording.is_name, names)):
                     exactness = Exactness.NAMED
                     named.add(passage.doc_id)

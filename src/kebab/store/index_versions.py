@@ -62,9 +62,11 @@ _RUNNING_S = 60
 """A run that makes vectors and has said nothing for longer has been interrupted."""
 
 
-def expected_end(seconds: float) -> str:
-    """What a store remembers of a run that makes vectors: when it said how long it still takes, and how long."""
-    return f"{time.time():.0f} {seconds:.0f}"
+def expected_end(seconds: float) -> str | None:
+    """What a store remembers of a run that makes vectors: when it said how long it still takes, and how long; None of a
+    run that has ended.
+    """
+    return f"{time.time():.0f} {seconds:.0f}" if seconds else None
 
 
 def seconds_left(remembered: str | None) -> float | None:

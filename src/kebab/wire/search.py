@@ -106,7 +106,7 @@ class WeightsV1(Wire):
     lexical: float
     vector: float
     exact: float
-    """1 for a passage with all words, 2 if they stand in a row, 3 if they stand as typed; counts at `exact_rank`."""
+    """1 for a passage with all words, 2 if in a row, 3 if as typed, 4 if its document is named so; at `exact_rank`."""
 
 
 class RetrievalV1(Wire):

@@ -196,7 +196,7 @@ HEALTHY = {
 }
 
 
-def test_a_whole_database_passes_every_check(corpus: Shelf) -> None:
+def test_an_intact_database_passes_every_check(corpus: Shelf) -> None:
     assert checks(corpus) == HEALTHY
 
 
