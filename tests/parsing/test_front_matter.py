@@ -132,7 +132,7 @@ BOMBS = {
 def test_a_yaml_bomb_takes_little_time_and_gives_a_warning(name: str) -> None:
     started = time.process_time()
     matter = read_front_matter(f"+++\n{BOMBS[name]}\n+++\n{BODY}" if name.startswith("toml") else yaml(BOMBS[name]))
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2  # a busy machine doubles CPU times; without bounds it is 11 and more
     assert len(json.dumps(matter.values)) < 200_000
 
 
