@@ -41,13 +41,12 @@ def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchReq
 
 def _checked_formats(request: SearchRequest, here: Sequence[str]) -> tuple[SearchRequest, list[Notice]]:
     """The request with normalised formats, and a notice for each that no document has. NotFound for unknown formats."""
-    from kebab.parsing.file_types import format_named
-    from kebab.parsing.registry import is_known_format
+    from kebab.parsing import file_types, registry
 
-    wanted = tuple(map(format_named, request.format))
+    wanted = tuple(map(file_types.format_named, request.format))
     missing = [format_ for format_ in wanted if format_ not in here]
     for format_ in missing:
-        if not is_known_format(format_):
+        if not registry.is_known_format(format_):
             raise NotFound(
                 f"There is no format {storable(format_)}.", hint=f"Formats here: {', '.join(here) or 'none yet'}."
             )

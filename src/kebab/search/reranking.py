@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kebab.core.deadline import time_limit
-from kebab.core.documents import embedded_text
 from kebab.core.errors import ModelError
 from kebab.core.notices import Notice, Says
 from kebab.core.ports import ChunkContext, Reranker
@@ -32,6 +31,8 @@ def reranked(
 
     Passages in a script that the model does not read stay where they are, and the others move around them.
     """
+    from kebab.core.documents import embedded_text  # imported here, because most searches rerank nothing
+
     tree = parse(query.text)
     if excludes(tree):
         return best, (Says.WORDS_ONLY.notice(),)
