@@ -69,13 +69,23 @@ def test_a_text_keeps_the_title_it_was_given(tmp_path: Path) -> None:
 
 def test_a_file_is_found_by_its_name_as_it_is_typed(tmp_path: Path, write_notes: Notes) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as kb:
-        kb.ingest(write_notes({"servers.md": "# Machines\n\nold\n", "a/servers.csv": "name,ip\n", "plan.md": "old\n"}))
+        kb.ingest(
+            write_notes(
+                {
+                    "servers.md": "# Machines\n\nold\n",
+                    "a/servers.csv": "name,ip\n",
+                    "plan.md": "---\naliases: [scheme]\ntags: [work]\n---\nold\n",
+                    "toc.txt": "plan.md and servers.csv and servers.md\n",
+                }
+            )
+        )
         for name, path in (("servers.csv", "a/servers.csv"), ("servers.md", "servers.md"), ("plan.md", "plan.md")):
             assert kb.search(name, mode="lexical").hits[0].doc_path == path
         assert {document.path: document.tags for document in kb.documents()} == {
             "a/servers.csv": (),
-            "plan.md": (),
+            "plan.md": ("work",),
             "servers.md": (),
+            "toc.txt": (),
         }
 
 

@@ -92,14 +92,14 @@ def test_a_lexical_list_whose_best_score_is_not_clearly_higher_counts_less() -> 
     assert order(unsure)[0] == "c00", "also an unclear list is better than weak vectors"
 
 
-def test_low_trust_in_one_ranking_does_not_change_the_weight_of_another() -> None:
-    """A passage in another language, which words cannot find, keeps its full weight beside vectors that are trusted
-    less.
-    """
-    meaning = [Ranked("foreign", 1, 0.9), *[Ranked(chunk, 2 + n, 0.8, trust=0.1) for n, chunk in enumerate("abc")]]
+def test_passages_by_words_and_those_in_another_language_come_in_turn() -> None:
+    """The best passages by words, and those in another language that words cannot find, come in turn."""
+    foreign = [Ranked("x", 1, 0.9), Ranked("y", 2, 0.8)]
+    meaning = [*foreign, *[Ranked(chunk, 3 + n, 0.8, trust=0.1) for n, chunk in enumerate("abcd")]]
     fused = fuse_rankings(RRF, Ranking(ranked(*"abc")), Ranking(meaning))
-    assert order(fused) == ["foreign", "a", "b", "c"]
-    assert {hit.chunk_id: hit.weights.vector for hit in fused} == {"foreign": 1.0, "a": 0.1, "b": 0.1, "c": 0.1}
+    assert order(fused) == ["a", "x", "b", "y", "c", "d"]
+    weights = {hit.chunk_id: hit.weights.vector for hit in fused}
+    assert weights == {"x": 1.0, "y": 1.0, "a": 0.0, "b": 0.0, "c": 0.0, "d": 0.1}
 
 
 @pytest.mark.parametrize("policy", [RRF, CONVEX], ids=["rrf", "convex"])

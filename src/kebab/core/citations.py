@@ -6,8 +6,6 @@
 `parse` reads both forms, and a path without a place.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Libraries whose documentation is indexed: their metadata, versions and snippets."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kebab.core.citations import Citation
@@ -78,7 +76,7 @@ class Library(NamedTuple):
 
 
 class DoneFile(NamedTuple):
-    document: Key
+    document: "Key"
     key: str
     """The same for files with the same bytes."""
     fingerprint: str
@@ -87,7 +85,7 @@ class DoneFile(NamedTuple):
 class Making(NamedTuple):
     """A library version that is being indexed."""
 
-    key: Key
+    key: "Key"
     source: str
     """The name of the source that its new documents go to."""
     done: dict[str, DoneFile]
@@ -99,7 +97,7 @@ class VersionDocument(NamedTuple):
 
     tag: str | None
     commit: str | None
-    document: Key
+    document: "Key"
     file_key: str
     doc_id: str
     path: str

@@ -1,7 +1,5 @@
 """A search and its result: the query, its filters, and its hits with their ranks and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -71,7 +69,7 @@ class SearchFilters(NamedTuple):
         return self != _NO_FILTERS
 
     @property
-    def place(self) -> SearchFilters:
+    def place(self) -> "SearchFilters":
         """These filters reduced to the corpus: the user's documents, or the library and its version."""
         return SearchFilters(library=self.library, library_version=self.library_version)
 
@@ -187,7 +185,7 @@ class Neighbours(NamedTuple):
 class SearchHit(NamedTuple):
     """A passage that was found: the stored chunk, its place in the list, and the text to show."""
 
-    chunk: ChunkContext
+    chunk: "ChunkContext"
     rank: int
     score_kind: str
     retrieval: RetrievalDetail
@@ -301,7 +299,7 @@ class HitList(list[SearchHit]):
         more: bool = False,
         explanation: dict[str, Any] | None = None,
         notices: Iterable[Notice] = (),
-        terms: QueryTerms | None = None,
+        terms: "QueryTerms | None" = None,
         below_scores: int = 0,
     ) -> None:
         super().__init__(hits)
@@ -345,7 +343,7 @@ class Ranking(NamedTuple, Generic[Place]):
     """Whether ranking to a greater depth may find further passages."""
     match: str | None = None
     notices: tuple[Notice, ...] = ()
-    terms: QueryTerms | None = None
+    terms: "QueryTerms | None" = None
     explanation: dict[str, Any] | None = None
     below_scores: int = 0
     """How many passages were removed because their scores are below the query's minimum."""

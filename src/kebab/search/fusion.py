@@ -1,7 +1,5 @@
 """Merges the ranked lists of lexical and vector search into one. Pure arithmetic on ranks and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
@@ -95,11 +93,10 @@ _Merge = Callable[[str, Ranked | None, Ranked | None], Fused]
 
 def _rrf(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Ranked]) -> _Merge:
     k, trust_of, trusts = policy.k_rrf, _trust(vector), {place.trust for place in vector.chunks}
-    # A list without a clear best is trusted less, as far as vectors are reliable. Beside passages in another language,
-    # words and weak vectors share one vote.
+    # A list without a clear best is trusted less, as far as vectors are reliable.
     least, meaning = min(trusts, default=1.0), policy.vector_weight * max(trusts, default=1.0)
     clarity = _clarity([_bm25(place.score) for place in lexical.chunks])
-    words = 1 - least if len(trusts) > 1 else 1 - least * (1 - clarity)
+    words = 1.0 if len(trusts) > 1 else 1 - least * (1 - clarity)
     most = (words + meaning + max(map(_exact, lexical.chunks), default=0)) / (k + 1)
 
     def merge(chunk_id: str, by_words: Ranked | None, by_vectors: Ranked | None) -> Fused:
@@ -188,13 +185,16 @@ def _convex(policy: FusionPolicy, lexical: Ranking[Ranked], vector: Ranking[Rank
 
 
 def _trust(vector: Ranking[Ranked]) -> Callable[[Ranked | None, Ranked | None], float]:
-    """The trust in the place of a passage by vectors. The full trust in passages of another language is for those that
-    words cannot find; what words have found too is trusted like the query's own language.
+    """The trust in the place of a passage by vectors.
+
+    Beside passages of another language, which words cannot find, what words have found is not trusted by its place by
+    vectors too: one list of each language, so that the best of both come first in turn.
     """
-    least = min((place.trust for place in vector.chunks), default=1.0)
+    trusts = {place.trust for place in vector.chunks}
+    found_by_words = 0.0 if len(trusts) > 1 else min(trusts, default=1.0)
 
     def trust(by_words: Ranked | None, by_vectors: Ranked | None) -> float:
-        return by_vectors.trust if by_vectors and not by_words else least
+        return by_vectors.trust if by_vectors and not by_words else found_by_words
 
     return trust
 

@@ -64,7 +64,9 @@ _ASIDE = (
     r"|(?:\A|/)(?:test_[^/]*|conftest\.py)\Z|[._-](?:test|spec)s?\.\w+\Z|_pb2\.py\Z|\.pyi\Z|\.d\.ts\Z"
 )
 _ASKS_FOR_DEFINITION = r"\b(?:defined|definition|declared|declaration)\b|정의|선언"
-_ASKS_FOR_ASIDE = r"\b(?:tests?|testing|specs?|examples?|samples?|demos?|benchmarks?|fixtures?)\b|테스트|예제"
+_ASKS_FOR_ASIDE = (
+    r"(?:\b|_)(?:tests?|testing|specs?|examples?|samples?|demos?|benchmarks?|fixtures?)(?:\b|_)|테스트|예제"
+)
 """These patterns are compiled on first use, because most searches need none."""
 
 T = TypeVar("T")

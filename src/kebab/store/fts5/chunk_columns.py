@@ -31,13 +31,14 @@ def titles_of(document: IndexedDocument) -> Titles:
     it: on every chunk they would outweigh the text.
     """
     title = document.parsed.title
+    # The name follows the title, so that `servers.xlsx` is found as a phrase.
     return Titles(
-        "\n".join((title, *document.parsed.aliases, *document.parsed.tags, *_name(document.path, title))), title
+        "\n".join((title, *_name(document.path, title), *document.parsed.aliases, *document.parsed.tags)), title
     )
 
 
 def _name(path: str, title: str) -> tuple[str, ...]:
-    """What the title lacks of the file's name, so that `servers.xlsx` finds that file: all of it, or its extension."""
+    """What the title lacks of the file's name: all of it, or its extension."""
     name, stem = file_name(path), file_stem(path)
     if stem.casefold() not in title.casefold():
         return (name,)
@@ -57,8 +58,10 @@ def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Na
     """
     rest = first_title[len(title) + 1 :]
     names = rest.split("\n") if rest else []
-    if names and names[-1] in (*_name(path, title), file_stem(path)):  # its stem: of an older version
-        names.pop()
+    if names and names[0] in _name(path, title):
+        del names[0]
+    elif names and names[-1] == file_stem(path) and file_stem(path).casefold() not in title.casefold():
+        names.pop()  # an older version wrote the stem, and behind the others
     known = set(map(folded, tags))
     first = len(names)
     while first and folded(names[first - 1]) in known:
