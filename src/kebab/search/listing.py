@@ -56,7 +56,9 @@ _WINDOW = 50
 _DEFINITION = "definition first"
 _CONSTANT = "constant first"
 _SET_ASIDE = "test or example last"
-_IDENTIFIER = r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*"
+_NAME = r"(?:[A-Za-z_][0-9A-Za-z_]*|[^\W\dA-Za-z_]\w*)"
+"""A name in ASCII ends before a Korean particle, as in `compile_path는`."""
+_IDENTIFIER = rf"{_NAME}(?:(?:\.|::){_NAME})*"
 _LOOKS_LIKE_CODE = r"[^\W_]_+\w|\w\.\w|::|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|\A_|\A[A-Z]{2,}\Z"
 _ASSIGNED = r"^[ \t]*(?:\w+[ \t]+){{0,4}}(?:{0})\b[ \t]*(?::[^=\n]*)?=(?!=)|^[ \t]*#define[ \t]+(?:{0})\b"
 _ASIDE = (
