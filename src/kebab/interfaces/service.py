@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -208,6 +209,8 @@ class Service:
 
 
 _Result = TypeVar("_Result")
+is_long: ContextVar[bool] = ContextVar("is_long", default=False)
+"""Whether the current request has much more text than a question, and so takes many times as long."""
 SHORT_CPU_S = 0.1
 """The CPU time of a short call. Most searches take a tenth of it."""
 
@@ -233,7 +236,7 @@ class Workers:
             try:
                 with anyio.fail_after(self._timeout_s):
                     work = partial(call, *args, **options)
-                    if not self._waits:
+                    if not self._waits and not is_long.get():
                         done = await run_sync(_if_short, work, limiter=self._places(), abandon_on_cancel=True)
                         if done is not None:
                             return done[0]

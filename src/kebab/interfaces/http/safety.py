@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kebab.core.deadline import Deadline, time_limit
 from kebab.core.errors import KebabError, Refused, TimedOut, TooLarge, TooMany, Unauthorized, UsageError
+from kebab.interfaces.service import is_long
 
 SESSION_COOKIE = "kebab_session"
 LOGIN_PATH = "/login"
@@ -43,6 +44,8 @@ SAFE_HEADERS = {
 _WATCH_AFTER_S = 0.05
 """After this time a task watches whether the caller disconnects, to end the request then. Most requests end earlier
 and save that task."""
+_LONG_REQUEST = 4096
+"""A request is long if its query string and body have more bytes than this."""
 _MOST_CLIENTS = 10_000
 """The most client addresses that are remembered. Beyond that, the one with the oldest request is forgotten."""
 _WRONG_TOKENS = 10
@@ -165,6 +168,7 @@ class Safety:
                 )
             await response(scope, receive, send_safely)
             return
+        is_long.set(len(scope["query_string"]) + body.most > _LONG_REQUEST)
         with time_limit(None) as deadline:
             watch = asyncio.get_running_loop().call_later(_WATCH_AFTER_S, body.watch, deadline)
             try:
